@@ -93,6 +93,11 @@ impl Decisions {
         (1..=10).filter_map(move |i| at(f64::from(i) / 10.0))
     }
 
+    /// Returns the number of documents that support exactly one statement. The curve is about these.
+    pub fn one_sided(&self) -> usize {
+        self.n.1
+    }
+
     /// Returns coverage and risk at every coverage.
     pub fn curve(&self) -> &[(f64, f64)] {
         &self.curve

@@ -35,6 +35,16 @@ pub enum Mark {
     Pending,
 }
 
+impl Glyphs {
+    /// Returns the character of an empty cell.
+    pub fn dot(self) -> &'static str {
+        match self {
+            Glyphs::Shapes => "·",
+            Glyphs::Ascii => ".",
+        }
+    }
+}
+
 impl Mark {
     /// Returns the mark of a statement of a question.
     pub fn of(perspective: usize, question: &Question) -> Self {

@@ -222,6 +222,8 @@ pub struct Acts {
     pub pending: Vec<(u64, bool)>,
     /// Orders that are not sent yet, the oldest first. Orders for one passage never overtake each other.
     pub held: Vec<HeldLabel>,
+    /// Whether the program ends once every label is on disk.
+    pub leaving: bool,
 }
 
 impl Acts {
@@ -236,6 +238,23 @@ impl Acts {
     /// Whether labels are still being written.
     pub fn is_writing(&self) -> bool {
         !self.pending.is_empty()
+    }
+
+    /// Changes every state that was kept since the order to label of that number: its label is on disk only now, and undoing a later act must not
+    /// lose it.
+    pub fn change_since(&mut self, number: u64, change: &mut dyn FnMut(&mut State)) {
+        let of = |step: &Step| step.label.as_ref().is_some_and(|label| label.number == number);
+        if let Some(at) = self.undo.iter().position(of) {
+            let labels = self.undo[at].state.labels;
+            self.undo[at + 1..].iter_mut().for_each(|step| change(&mut step.state));
+            self.redo.iter_mut().for_each(|step| change(&mut step.state));
+            self.preview.iter_mut().for_each(|state| change(state));
+            let later = self.pinned.iter_mut().filter(|state| state.labels > labels);
+            later.for_each(|state| change(Arc::make_mut(state)));
+        } else if let Some(at) = self.redo.iter().position(of) {
+            // The state after it, and after what was done later.
+            self.redo[..=at].iter_mut().for_each(|step| change(&mut step.state));
+        }
     }
 
     /// Lets a late verdict count in the baseline too.

@@ -111,6 +111,8 @@ pub struct App {
     pub look: Look,
     /// The best similarity to the question and the usual one, if the question is far from every passage.
     pub far_off: Option<(f32, f32)>,
+    /// The question that a corpus is being made for from the web.
+    pub gathering: Option<String>,
     /// The lane whose right border is being dragged.
     pub dragged: Option<usize>,
     /// The present question with its statements.
@@ -217,6 +219,7 @@ impl App {
             lane_ids: start.lanes.len() as u64,
             look: start.config.look,
             far_off: None,
+            gathering: None,
             dragged: None,
             question: Question::default(),
             by: By::None,

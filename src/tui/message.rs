@@ -11,6 +11,8 @@ use super::theme::Look;
 use crate::detect::Choice;
 use crate::engine::Query;
 use crate::engine::{Batch, Labelling, Reach, Reply, Study, Turn};
+use crate::question::Question;
+use crate::web::Provider;
 use crate::work::Progress;
 
 /// A message: something that happened.
@@ -50,6 +52,8 @@ pub enum Msg {
     Saved(Result<String, String>),
     /// A server is waited for, in words with the time left.
     Waits(String),
+    /// A corpus that is made from the web grew, or is complete.
+    Gathered(Gathered),
     /// The system wants the program to end.
     Terminated,
     /// The system wants the process to stop until it is continued.
@@ -67,6 +71,26 @@ pub enum Recording {
     Ended(String),
     /// It stopped for this reason.
     Failed(String),
+}
+
+/// How far a corpus from the web is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Gathered {
+    /// It grew.
+    Grew(PathBuf),
+    /// No more comes: the corpus, if a page gave a text, and what there is in words; or why there is none.
+    Ended(Result<(Option<PathBuf>, String), String>),
+}
+
+/// An order to make a corpus from the web.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gather {
+    /// The question, with its statements.
+    pub question: Question,
+    /// What finds the pages.
+    pub provider: Provider,
+    /// Where the user can be reached.
+    pub contact: Option<String>,
 }
 
 /// An effect that the shell carries out for the explorer.
@@ -105,6 +129,10 @@ pub enum Effect {
     },
     /// Open another corpus; `None` is the built-in sample.
     UseCorpus(Option<PathBuf>),
+    /// Make a corpus from the web.
+    Gather(Box<Gather>),
+    /// Make no more of it; what is there stays.
+    StopGathering,
     /// Draw in these colours.
     SetLook(Look),
     /// Cancel every run before this turn.

@@ -65,6 +65,11 @@ pub trait Page: Sync {
         Err(Box::new(reply))
     }
 
+    /// Returns the plot that the screen shows as an SVG picture of its own, if it shows one. It is saved beside the frame.
+    fn plot(&self, _app: &App) -> Option<String> {
+        None
+    }
+
     /// Called if a list or a judgment changes while the screen is shown.
     fn changed(&self, _app: &mut App) -> Vec<Effect> {
         Vec::new()

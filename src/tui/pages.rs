@@ -34,7 +34,12 @@ pub fn settled(app: &App) -> bool {
     let opening = matches!(app.corpus, Corpus::Opening);
     // A lane that waits for a job is asked again when the job ends.
     let waits = app.lanes.iter().any(|lane| matches!(lane.state, LaneState::Failed(_, Some(_))));
-    let busy = opening || waits || !app.settled || app.acts.is_writing() || !app.jobs.is_empty();
+    let busy = opening
+        || waits
+        || app.gathering.is_some()
+        || !app.settled
+        || app.acts.is_writing()
+        || !app.jobs.is_empty();
     let mut evidence = app.reading.requested.iter().flat_map(|(at, all)| all.iter().map(move |i| (*at, *i)));
     !busy && evidence.all(|pair| app.reading.evidence.contains_key(&pair)) && page(app.screen).settled(app)
 }

@@ -18,6 +18,7 @@ use super::screens::palette::{Does, Palette};
 use super::session::record;
 use super::widgets::footer;
 use crate::engine::{Reply, Turn};
+use crate::question::By;
 use crate::report::{marks::share, safe};
 use crate::work::{Job, Progress};
 
@@ -97,6 +98,7 @@ fn change(app: &mut App, msg: Msg) -> Vec<Effect> {
             app.notice = Some(words);
             Vec::new()
         }
+        Msg::Gathered(gathered) => question::take_gathered(app, gathered),
         Msg::Terminated => vec![Effect::Quit],
         Msg::StopAsked => vec![Effect::Suspend],
         Msg::Recorded(recording) => {
@@ -150,7 +152,7 @@ fn press(app: &mut App, key: KeyEvent) -> Vec<Effect> {
 /// Carries out an action.
 fn act(app: &mut App, here: Context, action: Action) -> Vec<Effect> {
     match action {
-        Action::Quit => return vec![Effect::Quit],
+        Action::Quit => return switches::quit(app),
         Action::Suspend => return vec![Effect::Suspend],
         Action::Palette => app.palette = Some(Palette::default()),
         action if here == Context::Palette => {
@@ -170,10 +172,31 @@ fn act(app: &mut App, here: Context, action: Action) -> Vec<Effect> {
             };
         }
         Action::Record => return record::record(app),
+        Action::Ask => {
+            let effects = watched(app, action);
+            offer_statements(app);
+            return effects;
+        }
         Action::SaveFrame => return vec![Effect::SaveFrame],
         action => return watched(app, action),
     }
     Vec::new()
+}
+
+/// Opens the statements for typing if no rule made any for the question that was asked. Once for each question: who leaves them without typing
+/// wants the lanes alone.
+fn offer_statements(app: &mut App) {
+    let lacks = app.by == By::None && app.question.perspectives.is_empty() && !app.question.text.is_empty();
+    let offered = app.editing.offered.as_ref() == Some(&app.question.text);
+    if lacks
+        && !offered
+        && app.screen == Screen::LANES
+        && !app.typing
+        && matches!(app.corpus, Corpus::Open(_))
+    {
+        page(Screen::STATEMENTS).open(app);
+        app.editing.offered = Some(app.question.text.clone());
+    }
 }
 
 /// Carries out an action of a screen, and keeps the state before it if it was an act.
@@ -246,26 +269,31 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
     }
     match reply {
         Reply::Opened(opened) => {
-            app.jobs.clear();
+            app.jobs.retain(|(progress, _)| progress.job == Job::Gathering);
             app.notice = opened.notice.clone().or(app.notice.take());
             app.judgments.decide_by(Arc::clone(&opened.rule));
             app.corpus = Corpus::Open(opened);
             if !app.line.value().trim().is_empty() {
                 // The user can go on typing while the lanes start.
-                return if app.typing { question::changed(app) } else { question::ask(app) };
+                if app.typing {
+                    return question::changed(app);
+                }
+                let effects = question::ask(app);
+                offer_statements(app);
+                return effects;
             }
             question::complete(app);
         }
         Reply::OpenFailed(reason) => {
-            app.jobs.clear();
+            app.jobs.retain(|(progress, _)| progress.job == Job::Gathering);
             (app.settled, app.typing) = (true, false);
             app.corpus = Corpus::Failed(reason);
         }
         // A shell with a clock sends `Msg::Progressed` instead, with a rate.
         Reply::Progress(progress) => take_progress(app, progress, progress.job.name().to_owned()),
         Reply::Embedded(done) => {
-            // Embedding is the only job once a corpus is open.
-            app.jobs.clear();
+            // Embedding and gathering are the only jobs once a corpus is open.
+            app.jobs.retain(|(progress, _)| progress.job == Job::Gathering);
             match done {
                 Ok(()) => return wake(app),
                 Err(reason) => {
@@ -300,8 +328,10 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
         Reply::FarOff { best, usual, .. } => {
             let corpus = app.key(Context::Lanes, Action::PickCorpus);
             app.far_off = Some((best, usual));
+            let (make, provider) = (app.key(Context::Lanes, Action::MakeCorpus), &app.settings.provider);
             app.notice = Some(format!(
-                "nothing here is near this question: best {}, usual {}; {corpus} chooses another corpus",
+                "nothing here is near this question: best {}, usual {}; {make} makes a corpus for it from {provider}, {corpus} \
+                 chooses another one",
                 share(f64::from(best)),
                 share(f64::from(usual)),
             ));
@@ -340,8 +370,11 @@ fn take_progress(app: &mut App, progress: Progress, text: String) {
     if progress.job == Job::Counting && (app.screen != Screen::BIAS || app.biasing.fields.is_some()) {
         return;
     }
-    // Jobs follow one another while a corpus opens; only embedding runs at the same time as another job.
-    app.jobs.retain(|(known, _)| known.job != progress.job && known.job == Job::Embedding);
+    // Jobs follow one another while a corpus opens; only embedding and gathering run at the same time as another job.
+    let stays = |job: Job| job != progress.job && matches!(job, Job::Embedding | Job::Gathering);
+    app.jobs.retain(|(known, _)| {
+        stays(known.job) || (progress.job == Job::Gathering && known.job != progress.job)
+    });
     app.jobs.push((progress, text));
 }
 

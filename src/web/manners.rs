@@ -102,6 +102,12 @@ pub enum SearchError {
     /// The environment variable has no key.
     #[error("this engine needs a key; put it into {0}")]
     NoKey(&'static str),
+    /// Wikis refuse programs that name no contact.
+    #[error(
+        "wikis refuse programs that do not say whom to write to; put contact = \"you@example.org\" into the configuration (`parallax \
+         config path` names the file)"
+    )]
+    NoContact,
     /// Its address is not valid.
     #[error("the engine's address {base} cannot be used: {reason}")]
     Address {

@@ -2,36 +2,37 @@
 //! into passages.
 //!
 //! Holds the search engines, the rules on addresses, robots.txt and pace, and the journal of fetched pages. Uses the network only
-//! through `net`. Must not depend on rankings, models or the screen.
+//! through `net`. Wikis give the texts of their pages themselves. Must not depend on rankings, models or the screen.
 //!
 //! May use: corpus, input, net, storage, work.
 //!
 //! This file holds the job: search, fetch what is missing, write the corpus.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
+use crate::net::wait;
 use crate::work::{Job, OnProgress, Progress, Stop};
 use fetch::{Web, now};
 use store::Searched;
 
+pub mod engines;
 mod fetch;
 mod host;
 mod manners;
 pub mod search;
-#[cfg(test)]
-mod search_tests;
 #[cfg(test)]
 mod site;
 mod store;
 #[cfg(test)]
 mod tests;
 
+pub use engines::Provider;
 pub use manners::{Manners, SearchError, WebError, anywhere, public};
-pub use search::{Provider, Results, Search};
-pub use store::{CORPUS, End, FOLDER, PAGES, Store, place};
+pub use search::{Results, Search, is_contact};
+pub use store::{CORPUS, End, FOLDER, PAGES, Store, corpus_name, place};
 
 /// The number of pages fetched at once. Two requests to one host are always apart by its pause.
 const AT_ONCE: usize = 4;
@@ -59,26 +60,46 @@ pub struct Summary {
     pub stopped: bool,
 }
 
-/// Makes the corpus of one question from up to `wanted` pages. Searches and pages of earlier runs are not requested again, except pages
+/// Called with the corpus and the number of its pages, while more are fetched.
+pub type OnGrown<'a> = &'a (dyn Fn(&Path, usize) + Sync);
+
+/// The pages that the corpus grows by before it is first shown; their number is doubled each time.
+const FIRST: usize = 3;
+
+/// A corpus to make.
+#[derive(Clone, Copy)]
+pub struct Gather<'a> {
+    /// The question.
+    pub question: &'a str,
+    /// Its statements, for engines that search for them too.
+    pub statements: &'a [String],
+    /// The search engine.
+    pub search: &'a dyn Search,
+    /// The most pages.
+    pub wanted: usize,
+    /// Pace and limits.
+    pub manners: Manners,
+    /// If somebody watches, the corpus is also written before it is complete.
+    pub grown: Option<OnGrown<'a>>,
+}
+
+/// Makes the corpus of one question. Searches and pages of earlier runs are not requested again, except pages
 /// that failed for now.
 ///
 /// # Errors
 /// The search found nothing, or a file cannot be written. A stop is not an error once the search is done.
 pub fn gather(
-    question: &str,
-    search: &dyn Search,
-    wanted: usize,
-    manners: Manners,
+    gather: &Gather<'_>,
     store: &mut Store,
     on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<Summary, WebError> {
-    let searched = search_once(question, search, wanted, manners, store, stop)?;
-    let urls: Vec<String> = searched.urls.iter().take(wanted).cloned().collect();
+    let searched = search_once(gather, store, stop)?;
+    let urls: Vec<String> = searched.urls.iter().take(gather.wanted).cloned().collect();
     let settled = |url: &String| store.page(url).is_some_and(|page| page.end != End::Failed);
     let todo: VecDeque<String> = urls.iter().filter(|url| !settled(url)).cloned().collect();
     let (total, open) = (urls.len(), todo.len());
-    let fetched = if open > 0 { fetch(todo, total, manners, store, on_progress, stop) } else { Ok(0) };
+    let fetched = if open > 0 { fetch(todo, total, gather, store, on_progress, stop) } else { Ok(0) };
     let (passages, repeats) = store.write_corpus()?;
     let fetched = fetched?;
     let mut summary = Summary {
@@ -102,14 +123,9 @@ pub fn gather(
 }
 
 /// The stored search, or a new one.
-fn search_once(
-    question: &str,
-    search: &dyn Search,
-    wanted: usize,
-    manners: Manners,
-    store: &mut Store,
-    stop: &Stop,
-) -> Result<Searched, WebError> {
+fn search_once(gather: &Gather<'_>, store: &mut Store, stop: &Stop) -> Result<Searched, WebError> {
+    let Gather { question, search, wanted, .. } = *gather;
+    let statements = if search.takes_statements() { gather.statements } else { &[] };
     let provider = search.name();
     if let Some(stored) = store.searched() {
         if stored.question != question || stored.provider != provider {
@@ -119,11 +135,11 @@ fn search_once(
                 question: stored.question.clone(),
             });
         }
-        if stored.wanted >= wanted && !search.is_free() {
+        if stored.wanted >= wanted && stored.statements == statements && !search.is_free() {
             return Ok(stored.clone());
         }
     }
-    let found = search.find(question, wanted, manners.delay, stop)?;
+    let found = search.find(question, statements, wanted, gather.manners.delay, stop)?;
     let mut seen = HashSet::new();
     let urls: Vec<String> = found
         .into_iter()
@@ -134,10 +150,14 @@ fn search_once(
     if urls.is_empty() {
         return Err(SearchError::NoPage { provider, question: question.into() }.into());
     }
-    if let Some(stored) = store.searched().filter(|stored| stored.urls == urls && stored.wanted == wanted) {
+    if let Some(stored) = store
+        .searched()
+        .filter(|stored| stored.urls == urls && stored.wanted == wanted && stored.statements == statements)
+    {
         return Ok(stored.clone());
     }
-    let searched = Searched { question: question.into(), provider, wanted, searched: now(), urls };
+    let (question, statements) = (question.into(), statements.to_vec());
+    let searched = Searched { question, statements, provider, wanted, searched: now(), urls };
     store.keep_search(searched.clone())?;
     Ok(searched)
 }
@@ -146,12 +166,14 @@ fn search_once(
 fn fetch(
     todo: VecDeque<String>,
     total: usize,
-    manners: Manners,
+    gather: &Gather<'_>,
     store: &mut Store,
     on_progress: OnProgress<'_>,
     stop: &Stop,
 ) -> Result<usize, WebError> {
+    let Gather { search, manners, grown, .. } = *gather;
     let web = Web::new(manners)?;
+    let grows_to = Mutex::new(FIRST);
     let before = total - todo.len();
     let progress = |fetched: usize| {
         on_progress(Progress { job: Job::Gathering, done: (before + fetched) as u64, total: total as u64 });
@@ -166,9 +188,25 @@ fn fetch(
             if state().2.is_err() {
                 return;
             }
-            let Ok(page) = web.page(&url, stop) else { return };
+            // An engine that gives texts is one host, so its requests are apart by the pause of a host.
+            let own = search.takes_turns().then(|| wait(&search.name(), manners.delay, stop));
+            let page = match own {
+                Some(Err(_)) => return,
+                Some(Ok(())) => search.text(&url, stop),
+                None => web.page(&url, stop),
+            };
+            let Ok(page) = page else { return };
             let (store, fetched, failed) = &mut *state();
-            match store.keep_page(page) {
+            let kept = store.keep_page(page).and_then(|()| {
+                let (read, mut next) = (store.read(), grows_to.lock());
+                if let Some(grown) = grown.filter(|_| read >= *next) {
+                    *next = 2 * read;
+                    store.write_corpus()?;
+                    grown(&store.corpus(), read);
+                }
+                Ok(())
+            });
+            match kept {
                 Ok(()) => {
                     *fetched += 1;
                     progress(*fetched);
@@ -181,7 +219,8 @@ fn fetch(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..AT_ONCE {
+        let at_once = if search.takes_turns() { 1 } else { AT_ONCE };
+        for _ in 1..at_once {
             // If the system cannot start a thread, this one fetches all pages.
             let _ = std::thread::Builder::new().name("page".into()).spawn_scoped(scope, work);
         }

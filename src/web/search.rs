@@ -1,17 +1,16 @@
-//! Search engines, which find addresses of pages for a question.
+//! Searching for pages: what every search engine does, the requests to their servers, and wikis, which also give the texts of their pages.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use url::Url;
 
+use super::fetch::now;
 use super::manners::{self, PageUrlError, SearchError, WebError};
-use crate::input::{InputError, lines};
+use super::store::{End, Page};
 use crate::net::{Ask, Backoff, Fetcher, NetError, is_temporary, wait};
-use crate::work::Stop;
+use crate::work::{Stop, Stopped};
 
 /// The most bytes of an engine's answer.
 const LARGEST: usize = 8 << 20;
@@ -21,12 +20,28 @@ const DEEPEST: usize = 10;
 const TRIES: u32 = 3;
 
 /// Finds pages.
-pub trait Search {
+pub trait Search: Sync {
     /// The engine's name for the journal and the screen, without any key.
     fn name(&self) -> String;
     /// Whether a search costs nothing and sends nothing.
     fn is_free(&self) -> bool {
         false
+    }
+    /// Whether it also searches for the statements of a question.
+    fn takes_statements(&self) -> bool {
+        false
+    }
+    /// Whether the engine itself gives the texts of pages. It is then asked for one page after another.
+    fn takes_turns(&self) -> bool {
+        false
+    }
+    /// The text of a page that it found. Failures are results too; `Page::end` says how it ended.
+    ///
+    /// # Errors
+    /// `stop` was set.
+    fn text(&self, url: &str, _stop: &Stop) -> Result<Page, Stopped> {
+        let reason = Some("this engine gives no texts".to_owned());
+        Ok(Page { url: url.to_owned(), end: End::Failed, reason, ..Page::default() })
     }
     /// One page of results, counted from 0.
     ///
@@ -34,13 +49,14 @@ pub trait Search {
     /// The engine could not be reached, or refused.
     fn page(&self, question: &str, number: usize, stop: &Stop) -> Result<Results, WebError>;
     /// Addresses of pages, best first, each once. Requests one page of results after another, with a pause of `delay`, until enough
-    /// addresses are found or a page has no new ones.
+    /// addresses are found or a page has no new ones. Most engines search for the question alone.
     ///
     /// # Errors
     /// See [`Search::page`].
     fn find(
         &self,
         question: &str,
+        _statements: &[String],
         wanted: usize,
         delay: Duration,
         stop: &Stop,
@@ -70,81 +86,28 @@ pub struct Results {
     pub last: bool,
 }
 
-/// A search engine, as named on the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Provider {
-    /// An instance of SearXNG.
-    Searxng(String),
-    /// serper.dev, with the key of `PARALLAX_SERPER_KEY`.
-    Serper,
-    /// Brave Search, with the key of `PARALLAX_BRAVE_KEY`.
-    Brave,
-    /// A list of addresses.
-    Urls(PathBuf),
-}
-
-/// A text is not the name of a search engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected searxng:URL (such as searxng:http://localhost:8888), serper, brave or urls:FILE")]
-pub struct ProviderError;
-
-impl FromStr for Provider {
-    type Err = ProviderError;
-
-    fn from_str(text: &str) -> Result<Self, ProviderError> {
-        match text.split_once(':') {
-            None if text == "serper" => Ok(Provider::Serper),
-            None if text == "brave" => Ok(Provider::Brave),
-            Some(("searxng", url)) if !url.is_empty() => Ok(Provider::Searxng(url.into())),
-            Some(("urls", file)) if !file.is_empty() => Ok(Provider::Urls(file.into())),
-            _ => Err(ProviderError),
-        }
-    }
-}
-
-impl Provider {
-    /// Opens the engine. It sends nothing yet.
-    ///
-    /// # Errors
-    /// Its address or its list is invalid, or it has no key.
-    pub fn open(&self) -> Result<Box<dyn Search>, WebError> {
-        Ok(match self {
-            Provider::Searxng(url) => Box::new(Searxng::at(url)?),
-            Provider::Serper => Box::new(Serper::at(SERPER, &key(SERPER_KEY)?)?),
-            Provider::Brave => Box::new(Brave::at(BRAVE, &key(BRAVE_KEY)?)?),
-            Provider::Urls(file) => Box::new(Urls::read(file)?),
-        })
-    }
-}
-
-fn key(name: &'static str) -> Result<String, WebError> {
-    let key = std::env::var(name).unwrap_or_default().trim().to_owned();
-    if key.is_empty() || key.contains(|c: char| !c.is_ascii_graphic()) {
-        return Err(SearchError::NoKey(name).into());
-    }
-    Ok(key)
-}
-
 /// An engine's server.
-struct Engine {
-    fetcher: Fetcher,
+pub(super) struct Engine {
+    pub fetcher: Fetcher,
     /// Its address, without a slash at its end.
-    base: String,
+    pub base: String,
     /// Its name in messages.
-    who: String,
+    pub who: String,
     /// The pauses between tries.
-    backoff: Backoff,
+    pub backoff: Backoff,
 }
 
 /// An answer that is not a success.
-struct Refusal {
-    status: u16,
+pub(super) struct Refusal {
+    pub status: u16,
     /// Whether its body is HTML.
-    html: bool,
+    pub html: bool,
+    /// Whether a wiki asks to try again later.
+    pub busy: bool,
 }
 
 impl Engine {
-    fn at(base: &str) -> Result<Self, WebError> {
+    pub fn at(base: &str) -> Result<Self, WebError> {
         let base = base.trim_end_matches('/').to_owned();
         let wrong = |reason: String| SearchError::Address { base: base.clone(), reason };
         let url = manners::parse(&base).map_err(|expected| wrong(format!("expected {expected}")))?;
@@ -156,7 +119,7 @@ impl Engine {
     }
 
     /// The address of a page below it.
-    fn url(&self, path: &str) -> Result<Url, WebError> {
+    pub fn url(&self, path: &str) -> Result<Url, WebError> {
         let wrong = |expected: PageUrlError| SearchError::Address {
             base: self.base.clone(),
             reason: format!("expected {expected}"),
@@ -165,7 +128,7 @@ impl Engine {
     }
 
     /// Sends a request, and tries again if that may help. `advice` returns what to do about an answer that is not a success.
-    fn ask(
+    pub fn ask(
         &self,
         ask: &Ask<'_>,
         stop: &Stop,
@@ -191,18 +154,22 @@ impl Engine {
                 },
             );
             let (why, pause) = match answer {
-                Ok(head) => match (status, serde_json::from_slice::<Value>(&body)) {
-                    (200..=299, Ok(json)) => return Ok(json),
-                    _ => {
-                        let html = body.trim_ascii_start().starts_with(b"<");
-                        let advice = advice(&Refusal { status, html });
-                        let refused = SearchError::Refused { who: self.who.clone(), status, advice };
-                        if !is_temporary(status) {
-                            return Err(refused.into());
+                Ok(head) => {
+                    let json = serde_json::from_slice::<Value>(&body).ok();
+                    let busy = json.as_ref().is_some_and(is_busy);
+                    match (status, json) {
+                        (200..=299, Some(json)) if !busy => return Ok(json),
+                        _ => {
+                            let html = body.trim_ascii_start().starts_with(b"<");
+                            let advice = advice(&Refusal { status, html, busy });
+                            let refused = SearchError::Refused { who: self.who.clone(), status, advice };
+                            if !is_temporary(status) && !busy {
+                                return Err(refused.into());
+                            }
+                            (refused, head.pause)
                         }
-                        (refused, head.pause)
                     }
-                },
+                }
                 Err(NetError::Stopped(stopped)) => return Err(stopped.into()),
                 Err(error) => (SearchError::Unreached { base: self.base.clone(), error }, None),
             };
@@ -215,223 +182,224 @@ impl Engine {
 }
 
 /// The texts under `key` of the objects in a list; empty if there is no list.
-fn texts(list: &Value, key: &str) -> Vec<String> {
+pub(super) fn texts(list: &Value, key: &str) -> Vec<String> {
     let each = list.as_array().into_iter().flatten();
     each.filter_map(|one| Some(one.get(key)?.as_str()?.to_owned())).collect()
 }
 
-/// The environment variable with the key of Brave Search.
-const BRAVE_KEY: &str = "PARALLAX_BRAVE_KEY";
-/// The address of Brave Search.
-const BRAVE: &str = "https://api.search.brave.com";
-/// The most results on one page.
-const COUNT: usize = 20;
+/// Whether a wiki answered that its servers lag behind (`maxlag`), or that requests come too fast. It says so with status 200.
+fn is_busy(answer: &Value) -> bool {
+    let code = answer.pointer("/error/code").and_then(Value::as_str);
+    matches!(code, Some("maxlag" | "ratelimited" | "readonly"))
+}
 
-/// An engine that needs a key.
-struct Keyed {
+/// The most results of a wiki on one page.
+const AT_MOST: usize = 50;
+/// The most bytes of a search in a wiki.
+const LONGEST: usize = 300;
+/// The lag in seconds above which a wiki's servers refuse. <https://www.mediawiki.org/wiki/Manual:Maxlag_parameter> asks for 5.
+const MAXLAG: &str = "5";
+
+/// A wiki that runs MediaWiki with the extension TextExtracts, as every Wikipedia does. It is searched, and its pages are read, through its
+/// interface for programs, one request at a time.
+pub struct Wiki {
     engine: Engine,
-    key: String,
-    /// The environment variable with the key.
-    variable: &'static str,
+    name: String,
+    /// This program, with the address of its user.
+    agent: String,
 }
 
-impl Keyed {
-    fn at(base: &str, key: &str, who: &str, variable: &'static str) -> Result<Self, WebError> {
-        Ok(Keyed { engine: Engine { who: who.into(), ..Engine::at(base)? }, key: key.into(), variable })
-    }
-
-    fn ask(&self, ask: &Ask<'_>, stop: &Stop) -> Result<Value, WebError> {
-        self.engine.ask(ask, stop, &|refusal| self.advice(refusal))
-    }
-
-    fn advice(&self, refusal: &Refusal) -> String {
-        let variable = self.variable;
-        match refusal.status {
-            401 | 403 | 422 => format!("it does not accept the key in {variable}; set it again"),
-            402 | 429 => {
-                "there were too many requests, or the quota of your key is used up; try again later".into()
-            }
-            500..=599 => "it fails; try again later".into(),
-            200..=299 => "its answer is not JSON; try again later".into(),
-            _ => "this answer was not expected; try again later".into(),
-        }
-    }
-}
-
-/// Brave Search.
-pub struct Brave(Keyed);
-
-impl Brave {
-    /// The engine at an address.
+impl Wiki {
+    /// The wiki whose `api.php` stands below an address. Its servers can reach the user at `contact`.
     ///
     /// # Errors
-    /// The address cannot be used.
-    pub fn at(base: &str, key: &str) -> Result<Self, WebError> {
-        Ok(Brave(Keyed::at(base, key, "Brave Search", BRAVE_KEY)?))
-    }
-}
-
-impl Search for Brave {
-    fn name(&self) -> String {
-        "brave".into()
-    }
-
-    fn page(&self, question: &str, number: usize, stop: &Stop) -> Result<Results, WebError> {
-        let headers = [("x-subscription-token", self.0.key.as_str()), ("accept", "application/json")];
-        let mut url = self.0.engine.url("/res/v1/web/search")?;
-        url.query_pairs_mut()
-            .append_pair("q", question)
-            .append_pair("count", &COUNT.to_string())
-            .append_pair("offset", &number.to_string());
-        let answer = self.0.ask(&Ask { headers: &headers, ..Ask::of(url.as_str()) }, stop)?;
-        let last = answer.pointer("/query/more_results_available").and_then(Value::as_bool) == Some(false);
-        Ok(Results { urls: texts(answer.pointer("/web/results").unwrap_or(&Value::Null), "url"), last })
-    }
-}
-
-/// An instance of SearXNG.
-pub struct Searxng(Engine);
-
-impl Searxng {
-    /// The instance at an address.
-    ///
-    /// # Errors
-    /// The address cannot be used.
-    pub fn at(base: &str) -> Result<Self, WebError> {
-        Ok(Searxng(Engine::at(base.trim_end_matches('/').trim_end_matches("/search"))?))
+    /// The address cannot be used, or there is no contact.
+    pub fn at(base: &str, name: &str, contact: Option<&str>) -> Result<Self, WebError> {
+        let engine = Engine { who: name.into(), ..Engine::at(base)? };
+        let contact = contact.filter(|contact| is_contact(contact)).ok_or(SearchError::NoContact)?;
+        let agent = format!("parallax/{} ({contact})", env!("CARGO_PKG_VERSION"));
+        Ok(Wiki { engine, name: name.into(), agent })
     }
 
     #[cfg(test)]
     pub(crate) fn hasty(mut self) -> Self {
-        self.0.backoff.base = Duration::ZERO;
+        self.engine.backoff.base = Duration::ZERO;
         self
     }
 
-    fn advice(&self, refusal: &Refusal) -> String {
-        match refusal {
-            // The JSON format is switched off, as it is by default.
-            Refusal { status: 403, .. } | Refusal { status: 200..=299, html: true } => {
-                "it does not return JSON; switch that on in its settings.yml (search: formats: [html, json]) and restart it"
+    /// Asks the interface.
+    fn query(&self, fields: &[(&str, &str)], stop: &Stop) -> Result<Value, WebError> {
+        let mut url = self.engine.url("/api.php")?;
+        let always = [("action", "query"), ("format", "json"), ("formatversion", "2"), ("maxlag", MAXLAG)];
+        url.query_pairs_mut().extend_pairs(always.iter().chain(fields));
+        let headers = [("user-agent", self.agent.as_str()), ("accept", "application/json")];
+        let ask = Ask { headers: &headers, ..Ask::of(url.as_str()) };
+        let answer = self.engine.ask(&ask, stop, &|refusal| {
+            match refusal {
+                Refusal { busy: true, .. } | Refusal { status: 429, .. } => {
+                    "its servers are busy; try again later"
+                }
+                Refusal { status: 403, .. } => {
+                    "it refuses this program; check the contact in the configuration"
+                }
+                Refusal { status: 500..=599, .. } => "it fails; try again later",
+                _ => "there is no interface of MediaWiki; check the language or the address",
             }
-            Refusal { status: 429, .. } => {
-                "it takes you for a robot; switch its limiter off in settings.yml (server: limiter: false), or try again later"
-            }
-            Refusal { status: 404, .. } => {
-                "there is no SearXNG; check the address, such as http://localhost:8888"
-            }
-            Refusal { status: 300..=399, .. } => "it redirects; name the address that it redirects to",
-            Refusal { status: 500..=599, .. } => "it fails; look into its log",
-            _ => "this is not an answer of a SearXNG; check the address",
-        }
-        .into()
-    }
-}
-
-/// Lists engines with their reasons, such as `google (timeout), bing (CAPTCHA)`.
-fn engines(list: &Value) -> String {
-    let each = list.as_array().into_iter().flatten().filter_map(|one| {
-        let name = one.get(0)?.as_str()?;
-        Some(format!("{name} ({})", one.get(1).and_then(Value::as_str).unwrap_or("no reason")))
-    });
-    each.collect::<Vec<_>>().join(", ")
-}
-
-impl Search for Searxng {
-    fn name(&self) -> String {
-        format!("searxng:{}", self.0.base)
-    }
-
-    fn page(&self, question: &str, number: usize, stop: &Stop) -> Result<Results, WebError> {
-        let base = &self.0.base;
-        let mut url = self.0.url("/search")?;
-        url.query_pairs_mut()
-            .append_pair("q", question)
-            .append_pair("format", "json")
-            .append_pair("pageno", &(number + 1).to_string());
-        let ask = Ask { headers: &[("accept", "application/json")], ..Ask::of(url.as_str()) };
-        let answer = self.0.ask(&ask, stop, &|refusal| self.advice(refusal))?;
-        let Some(results) = answer.get("results").filter(|results| results.is_array()) else {
-            return Err(SearchError::NoResults { base: base.clone() }.into());
-        };
-        let urls = texts(results, "url");
-        let silent = answer.get("unresponsive_engines").map(engines).unwrap_or_default();
-        if urls.is_empty() && number == 0 && !silent.is_empty() {
-            return Err(SearchError::Silent { base: base.clone(), engines: silent }.into());
-        }
-        Ok(Results { urls, last: false })
-    }
-}
-
-/// The environment variable with the key of serper.dev.
-const SERPER_KEY: &str = "PARALLAX_SERPER_KEY";
-/// The address of serper.dev.
-const SERPER: &str = "https://google.serper.dev";
-
-/// serper.dev, which searches Google.
-pub struct Serper(Keyed);
-
-impl Serper {
-    /// The engine at an address.
-    ///
-    /// # Errors
-    /// The address cannot be used.
-    pub fn at(base: &str, key: &str) -> Result<Self, WebError> {
-        Ok(Serper(Keyed::at(base, key, "serper.dev", SERPER_KEY)?))
-    }
-}
-
-impl Search for Serper {
-    fn name(&self) -> String {
-        "serper".into()
-    }
-
-    fn page(&self, question: &str, number: usize, stop: &Stop) -> Result<Results, WebError> {
-        let url = self.0.engine.url("/search")?;
-        let headers = [("x-api-key", self.0.key.as_str())];
-        let post = Some(json!({ "q": question, "page": number + 1 }).to_string());
-        let answer = self.0.ask(&Ask { headers: &headers, post, ..Ask::of(url.as_str()) }, stop)?;
-        Ok(Results { urls: texts(answer.get("organic").unwrap_or(&Value::Null), "link"), last: false })
-    }
-}
-
-/// A list of addresses.
-pub struct Urls {
-    file: PathBuf,
-    urls: Vec<String>,
-}
-
-impl Urls {
-    /// Reads a list.
-    ///
-    /// # Errors
-    /// A line is not an address of a page, or the list is empty.
-    pub fn read(file: &Path) -> Result<Self, InputError> {
-        let mut urls = Vec::new();
-        lines(file, |_, line| {
-            let line = line.trim();
-            if !line.starts_with('#') {
-                urls.push(manners::parse(line).map_err(|error| error.to_string())?.into());
-            }
-            Ok(())
+            .into()
         })?;
-        if urls.is_empty() {
-            let advice = "expected a line with an address such as https://…";
-            return Err(InputError::Empty { path: file.into(), what: "the list of addresses", advice });
+        match answer.pointer("/error/info").and_then(Value::as_str) {
+            Some(info) => {
+                let advice = format!("it said `{info}`");
+                Err(SearchError::Refused { who: self.name.clone(), status: 200, advice }.into())
+            }
+            None => Ok(answer),
         }
-        Ok(Urls { file: file.into(), urls })
+    }
+
+    /// The revision that a page has now, with its text.
+    fn read(&self, url: &str, stop: &Stop) -> Result<Page, WebError> {
+        let empty = |end, reason: &str| Page { end, reason: Some(reason.into()), ..Page::default() };
+        let Some((_, id)) = url.rsplit_once("curid=") else {
+            return Ok(empty(End::Address, "it is no page of this wiki"));
+        };
+        let fields = [
+            ("prop", "extracts|revisions"),
+            ("pageids", id),
+            ("explaintext", "1"),
+            ("exsectionformat", "plain"),
+            ("rvprop", "ids|timestamp"),
+        ];
+        let answer = self.query(&fields, stop)?;
+        let page = answer.pointer("/query/pages/0").unwrap_or(&Value::Null);
+        let text = |name: &str| page.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let revision = page.pointer("/revisions/0/revid").and_then(Value::as_u64);
+        let (Some(revision), Some(extract)) = (revision, page.get("extract")) else {
+            return Ok(empty(End::Status, "the wiki has no text of this page; does it have TextExtracts?"));
+        };
+        if extract.as_str().is_none_or(|text| text.trim().is_empty()) {
+            return Ok(empty(End::Empty, "it has no text"));
+        }
+        Ok(Page {
+            at: Some(format!("{}/index.php?oldid={revision}", self.engine.base)),
+            title: text("title"),
+            text: text("extract"),
+            revision: Some(revision),
+            revised: page.pointer("/revisions/0/timestamp").and_then(Value::as_str).map(str::to_owned),
+            ..Page::default()
+        })
     }
 }
 
-impl Search for Urls {
+impl Search for Wiki {
     fn name(&self) -> String {
-        format!("urls:{}", self.file.display())
+        self.name.clone()
     }
 
-    fn is_free(&self) -> bool {
+    fn takes_statements(&self) -> bool {
         true
     }
 
-    fn page(&self, _: &str, _: usize, _: &Stop) -> Result<Results, WebError> {
-        Ok(Results { urls: self.urls.clone(), last: true })
+    fn takes_turns(&self) -> bool {
+        true
     }
+
+    fn text(&self, url: &str, stop: &Stop) -> Result<Page, Stopped> {
+        let page = match self.read(url, stop) {
+            Ok(page) => page,
+            Err(WebError::Stopped(stopped)) => return Err(stopped),
+            Err(error) => Page { end: End::Failed, reason: Some(error.to_string()), ..Page::default() },
+        };
+        Ok(Page { url: url.to_owned(), fetched: now(), ..page })
+    }
+
+    fn page(&self, words: &str, number: usize, stop: &Stop) -> Result<Results, WebError> {
+        let (count, offset) = (AT_MOST.to_string(), (number * AT_MOST).to_string());
+        let fields = [
+            ("list", "search"),
+            ("srsearch", words),
+            ("srnamespace", "0"),
+            ("srprop", ""),
+            ("srlimit", &count),
+            ("sroffset", &offset),
+        ];
+        let answer = self.query(&fields, stop)?;
+        let found = answer.pointer("/query/search").and_then(Value::as_array);
+        let ids = found.into_iter().flatten().filter_map(|one| one.get("pageid")?.as_u64());
+        let urls = ids.map(|id| format!("{}/index.php?curid={id}", self.engine.base)).collect();
+        Ok(Results { urls, last: answer.get("continue").is_none() })
+    }
+
+    /// Searches for the question and for every statement, and takes their results in turn.
+    fn find(
+        &self,
+        question: &str,
+        statements: &[String],
+        wanted: usize,
+        delay: Duration,
+        stop: &Stop,
+    ) -> Result<Vec<String>, WebError> {
+        let mut first = true;
+        let mut search = |words: &str, number| {
+            if !std::mem::take(&mut first) {
+                wait(&self.name, delay, stop)?;
+            }
+            self.page(words, number, stop)
+        };
+        let mut texts: Vec<(String, bool)> = Vec::new();
+        for text in std::iter::once(question).chain(statements.iter().map(String::as_str)) {
+            let words = searchable(text, " ");
+            if !words.is_empty() && !texts.iter().any(|(known, _)| *known == words) {
+                texts.push((words, false));
+            }
+        }
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
+        for number in 0..DEEPEST {
+            let mut lists = Vec::new();
+            for (words, ended) in texts.iter_mut().filter(|(_, ended)| !*ended) {
+                let Results { urls, last } = search(words, number)?;
+                *ended = last;
+                lists.push(urls);
+            }
+            let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+            let in_turn = (0..longest).flat_map(|rank| lists.iter().filter_map(move |list| list.get(rank)));
+            found.extend(in_turn.filter(|url| seen.insert((*url).clone())).cloned());
+            if found.len() >= wanted || texts.iter().all(|(_, ended)| *ended) {
+                break;
+            }
+        }
+        if found.is_empty() {
+            // A wiki wants every word of a search on the page; few pages hold all words of a sentence.
+            let any = searchable(question, " OR ");
+            if !any.is_empty() {
+                found = search(&any, 0)?.urls;
+            }
+        }
+        found.truncate(wanted);
+        Ok(found)
+    }
+}
+
+/// Whether the servers of a wiki could reach somebody there: an address of mail, or of a page.
+pub fn is_contact(text: &str) -> bool {
+    let plain = text.len() <= 200 && text.chars().all(|c| c.is_ascii_graphic() && !"()<>".contains(c));
+    let mail = text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
+    plain && (mail || manners::parse(text).is_ok())
+}
+
+/// The words of a text without signs that mean something in a wiki's search, such as `-`, `"` and `intitle:`. Words joined by anything but a
+/// space are those that carry a meaning: of more than three letters.
+fn searchable(text: &str, joined: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’'));
+    let wanted = words.filter(|word| !word.is_empty() && (joined == " " || word.chars().count() > 3));
+    let mut all = String::new();
+    for word in wanted {
+        if all.len() + joined.len() + word.len() > LONGEST {
+            break;
+        }
+        if !all.is_empty() {
+            all += joined;
+        }
+        all += word;
+    }
+    all
 }

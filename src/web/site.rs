@@ -122,3 +122,43 @@ pub fn words(name: &str, count: usize) -> String {
     let word = |i: usize| if i % 12 == 11 { format!("{name}{i}.") } else { format!("{name}{i},") };
     (0..count).map(word).collect::<Vec<_>>().join(" ")
 }
+
+/// The paths of a double of MediaWiki's interface for programs (`api.php`): searches with the ids that they find, and pages with id, title and
+/// text. An id without a page is that of a page that was deleted since. Revisions are numbered from 1001 on.
+pub fn mediawiki_double(
+    searches: &[(&str, &[u64])],
+    pages: &[(u64, &str, &str)],
+) -> Vec<(String, Vec<Answer>)> {
+    let start = "/w/api.php?action=query&format=json&formatversion=2&maxlag=5";
+    let json = |path: String, body: serde_json::Value| {
+        let body = body.to_string();
+        (path, vec![Answer::Send(answer("200 OK", "Content-Type: application/json\r\n", body.as_bytes()))])
+    };
+    let found = searches.iter().map(|(words, ids)| {
+        let path =
+            format!("{start}&list=search&srsearch={words}&srnamespace=0&srprop=&srlimit=50&sroffset=0");
+        let found: Vec<_> = ids.iter().map(|id| serde_json::json!({ "ns": 0, "pageid": id })).collect();
+        json(path, serde_json::json!({ "batchcomplete": true, "query": { "search": found } }))
+    });
+    let text = |id: u64| {
+        format!(
+            "{start}&prop=extracts%7Crevisions&pageids={id}&explaintext=1&exsectionformat=plain&rvprop=ids%7Ctimestamp"
+        )
+    };
+    let there = pages.iter().map(|(id, title, extract)| {
+        let revision = serde_json::json!({ "revid": 1_000 + id, "timestamp": "2026-01-02T03:04:05Z" });
+        let page = serde_json::json!({ "pageid": id, "ns": 0, "title": title, "revisions": [revision], "extract": extract });
+        json(text(*id), serde_json::json!({ "query": { "pages": [page] } }))
+    });
+    let gone = searches.iter().flat_map(|(_, ids)| ids.iter());
+    let gone = gone.filter(|id| pages.iter().all(|(there, ..)| there != *id)).map(|id| {
+        json(text(*id), serde_json::json!({ "query": { "pages": [{ "pageid": id, "missing": true }] } }))
+    });
+    found.chain(there).chain(gone).collect()
+}
+
+/// The answer of a wiki whose servers lag behind, with status 200 as MediaWiki sends it.
+pub fn lagging() -> Answer {
+    let body = r#"{"error":{"code":"maxlag","info":"Waiting for db1: 7 seconds lagged.","lag":7}}"#;
+    Answer::Send(answer("200 OK", "Content-Type: application/json\r\nRetry-After: 0\r\n", body.as_bytes()))
+}

@@ -82,6 +82,12 @@ pub struct Page {
     /// Its address after redirects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
+    /// The number of its revision, if it is a wiki's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+    /// When that revision was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revised: Option<String>,
     /// Its title.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
@@ -95,6 +101,9 @@ pub struct Page {
 pub struct Searched {
     /// The question.
     pub question: String,
+    /// The statements that were searched for too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<String>,
     /// The engine.
     pub provider: String,
     /// The number of pages wanted.
@@ -131,6 +140,22 @@ pub fn place(data: &Path, name: &str) -> Result<PathBuf, WebError> {
         return Err(WebError::Name(name.into()));
     }
     Ok(data.join(FOLDER).join(name))
+}
+
+/// The name of a question's corpus: `should-zoos-be-banned-` and a hash of the whole question, so that no two questions share a folder.
+pub fn corpus_name(question: &str) -> String {
+    let mut name = String::new();
+    for word in question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if name.chars().count() + word.chars().count() > 48 {
+            break;
+        }
+        if !name.is_empty() {
+            name.push('-');
+        }
+        name.push_str(&word.to_lowercase());
+    }
+    let hash = &blake3::hash(question.as_bytes()).to_hex()[..6];
+    if name.is_empty() { hash.to_owned() } else { format!("{name}-{hash}") }
 }
 
 impl Store {
@@ -194,6 +219,11 @@ impl Store {
         self.pages.get(url)
     }
 
+    /// The number of pages with a text.
+    pub(super) fn read(&self) -> usize {
+        self.pages.values().filter(|page| page.end == End::Read).count()
+    }
+
     /// The file with the passages.
     pub fn corpus(&self) -> PathBuf {
         self.folder.join(CORPUS)
@@ -216,8 +246,10 @@ impl Store {
             }
             let url = page.at.as_ref().unwrap_or(&page.url);
             let fields = [("url", url), ("fetched", &page.fetched), ("question", &searched.question)];
-            let metadata: Map<String, Value> =
+            let mut metadata: Map<String, Value> =
                 fields.into_iter().map(|(name, value)| (name.to_owned(), value.clone().into())).collect();
+            metadata.extend(page.revision.map(|revision| ("revision".to_owned(), revision.into())));
+            metadata.extend(page.revised.clone().map(|revised| ("revised".to_owned(), revised.into())));
             let id = &blake3::hash(page.url.as_bytes()).to_hex()[..12];
             for (number, text) in chunks(&page.text).enumerate() {
                 let id = format!("{id}#{}", number + 1);
@@ -232,5 +264,18 @@ impl Store {
             replace(&self.corpus(), &bytes).map_err(keep)?;
         }
         Ok((passages, repeats))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_corpus_is_called_after_its_question() {
+        assert!(corpus_name("Should zoos be banned?").starts_with("should-zoos-be-banned-"));
+        assert_ne!(corpus_name("Should zoos be banned?"), corpus_name("Should zoos be banned"));
+        assert_eq!(corpus_name("???").len(), 6);
+        assert!(corpus_name(&"very long words ".repeat(40)).len() < 64);
     }
 }

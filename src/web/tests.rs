@@ -11,12 +11,13 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::engines::Urls;
 use super::fetch::Web;
 use super::manners::{Manners, WebError, anywhere, public};
-use super::search::Urls;
-use super::site::{Answer, Site, answer, article, page, words};
+use super::search::{Search, Wiki};
+use super::site::{Answer, Site, answer, article, lagging, mediawiki_double, page, words};
 use super::store::{End, Page, Store};
-use super::{Summary, gather};
+use super::{Gather, OnGrown, Summary, gather};
 use crate::net::Backoff;
 use crate::net::Forbidden;
 use crate::work::Stop;
@@ -271,6 +272,13 @@ fn a_server_that_falls_silent_or_dawdles_is_left() {
     refused(&web.page(&format!("{}/a", site.url), &Stop::never()).unwrap(), End::Failed, "took longer");
 }
 
+const QUESTION: &str = "Should zoos be banned?";
+
+/// All pages of a search for a question, without pauses.
+fn wanted<'a>(question: &'a str, search: &'a dyn Search, grown: Option<OnGrown<'a>>) -> Gather<'a> {
+    Gather { question, statements: &[], search, wanted: 1_000, manners: hasty(), grown }
+}
+
 /// A question's folder, and a list of addresses.
 struct Job {
     folder: TempDir,
@@ -281,7 +289,7 @@ impl Job {
         let file = self.folder.path().join("urls.txt");
         fs::write(&file, format!("# a list\n{}\n", urls.join("\n"))).unwrap();
         let mut store = Store::open(&self.folder.path().join("q"))?;
-        gather("Should zoos be banned?", &Urls::read(&file)?, usize::MAX, hasty(), &mut store, &|_| (), stop)
+        gather(&wanted(QUESTION, &Urls::read(&file)?, None), &mut store, &|_| (), stop)
     }
 
     fn pages(&self) -> std::path::PathBuf {
@@ -364,7 +372,7 @@ fn a_stop_keeps_what_is_there() {
     let on_progress = |progress: crate::work::Progress| now.store(progress.done, Ordering::SeqCst);
     let stop = Stop::when_past(&now, 0);
     let summary =
-        gather("Q?", &Urls::read(&file).unwrap(), 9, hasty(), &mut store, &on_progress, &stop).unwrap();
+        gather(&wanted("Q?", &Urls::read(&file).unwrap(), None), &mut store, &on_progress, &stop).unwrap();
     assert!(summary.stopped);
     assert_eq!((summary.fetched, summary.passages), (1, 1));
     assert_eq!(passages(&summary.corpus)[0]["text"], "a text");
@@ -380,12 +388,103 @@ fn a_folder_serves_one_question_and_one_process() {
     let mut store = Store::open(&place).unwrap();
     assert!(Store::open(&place).err().unwrap().to_string().contains("another process"));
     let urls = Urls::read(&file).unwrap();
-    let mut run = |question: &str| gather(question, &urls, 9, hasty(), &mut store, &|_| (), &Stop::never());
+    let mut run =
+        |question: &str| gather(&wanted(question, &urls, None), &mut store, &|_| (), &Stop::never());
     assert_eq!(run("A?").unwrap().passages, 1);
     assert!(run("B?").unwrap_err().to_string().contains("--name"));
     drop(store);
     fs::write(place.join("pages.jsonl"), "{}\n").unwrap();
     assert!(Store::open(&place).err().unwrap().to_string().contains("pages.jsonl:1: expected"));
+}
+
+const STATEMENTS: [&str; 2] = ["Zoos should be banned.", "Zoos should not be banned."];
+
+/// A wiki with five pages: a double of MediaWiki's interface, whose first answer is that its servers lag behind.
+fn wiki() -> (Site, Wiki) {
+    let texts: Vec<String> = (1..=5).map(|id| words(&format!("zoo{id}x"), 150)).collect();
+    let titles = ["Zoo", "Animal rights", "Captivity", "Condor", "Ménagerie"];
+    let pages: Vec<(u64, &str, &str)> = (1..=5)
+        .zip(titles.into_iter().zip(&texts))
+        .map(|(id, (title, text))| (id, title, text.as_str()))
+        .collect();
+    let found: [(&str, &[u64]); 3] = [
+        ("Should+zoos+be+banned", &[1, 2]),
+        ("Zoos+should+be+banned", &[2, 3, 9]),
+        ("Zoos+should+not+be+banned", &[4, 5]),
+    ];
+    let mut paths = mediawiki_double(&found, &pages);
+    paths[0].1.insert(0, lagging());
+    let site = Site::start(|_| paths);
+    let wiki = Wiki::at(&format!("{}/w", site.url), "wikipedia:en", Some("me@example.org")).unwrap().hasty();
+    (site, wiki)
+}
+
+#[test]
+fn a_wiki_is_searched_for_the_question_and_both_statements_and_gives_texts_with_their_revisions() {
+    let (site, wiki) = wiki();
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    let statements = STATEMENTS.map(str::to_owned);
+    let grown = parking_lot::Mutex::new(Vec::new());
+    let on_grown = |corpus: &Path, pages: usize| grown.lock().push((passages(corpus).len(), pages));
+    let order = Gather { statements: &statements, ..wanted(QUESTION, &wiki, Some(&on_grown)) };
+    let summary = gather(&order, &mut store, &|_| (), &Stop::never()).unwrap();
+    assert_eq!((summary.pages, summary.ends[&End::Read], summary.passages), (6, 5, 10));
+    assert_eq!(summary.unread[0].1, End::Status, "page 9 is gone");
+    assert_eq!(*grown.lock(), [(6, 3)], "three pages are a corpus while the others are still fetched");
+    let passages = passages(&summary.corpus);
+    let titles: Vec<&str> = passages.iter().step_by(2).map(|one| one["title"].as_str().unwrap()).collect();
+    // The best of each search come first.
+    assert_eq!(titles, ["Zoo", "Animal rights", "Condor", "Captivity", "Ménagerie"]);
+    let about = &passages[0]["metadata"];
+    assert_eq!(about["url"], format!("{}/w/index.php?oldid=1001", site.url));
+    assert_eq!(
+        (about["revision"].as_u64(), about["revised"].as_str()),
+        (Some(1001), Some("2026-01-02T03:04:05Z"))
+    );
+    assert!(about["fetched"].as_str().is_some_and(|when| when.ends_with('Z')));
+    let requests = site.requests();
+    assert_eq!(requests.len(), 4 + 6, "the search that was refused for lag is sent again: {requests:?}");
+    let agent = format!("user-agent: parallax/{} (me@example.org)", env!("CARGO_PKG_VERSION"));
+    assert!(
+        requests.iter().all(|request| request.contains(&agent) && request.contains("maxlag=5")),
+        "{requests:?}"
+    );
+    assert!(!requests.iter().any(|request| request.contains("robots.txt")));
+    // Neither the searches nor the pages are asked for again, but other statements are searched for.
+    gather(&order, &mut store, &|_| (), &Stop::never()).unwrap();
+    assert_eq!(site.requests().len(), 10);
+    gather(&wanted(QUESTION, &wiki, None), &mut store, &|_| (), &Stop::never()).unwrap();
+    assert_eq!(site.requests().len(), 11);
+}
+
+#[test]
+fn a_wiki_is_not_asked_without_a_contact_and_its_errors_say_what_to_do() {
+    for contact in
+        [None, Some(""), Some("me"), Some("me@host"), Some("me (x)@example.org"), Some("a@b.org\r\nx: y")]
+    {
+        let error = Wiki::at("http://localhost/w", "wikipedia:en", contact).err().unwrap().to_string();
+        assert!(
+            error.contains("contact = ") && error.contains("parallax config path"),
+            "{contact:?}: {error}"
+        );
+    }
+    let path = mediawiki_double(&[("Should+zoos+be+banned", &[])], &[]).remove(0).0;
+    let failing = |answer: Answer| {
+        let site = Site::start(|_| vec![(path.clone(), vec![answer])]);
+        let wiki = Wiki::at(&format!("{}/w", site.url), "wikipedia:en", Some("https://example.org/me"))
+            .unwrap()
+            .hasty();
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        let order = wanted(QUESTION, &wiki, None);
+        (gather(&order, &mut store, &|_| (), &Stop::never()).unwrap_err().to_string(), site.requests().len())
+    };
+    let (error, tries) = failing(lagging());
+    assert!(error.contains("busy") && tries == 3, "{error}, {tries}");
+    let (error, tries) =
+        failing(Answer::Send(answer("404 Not Found", "Content-Type: text/html\r\n", b"<p>no")));
+    assert!(error.contains("no interface of MediaWiki") && tries == 1, "{error}, {tries}");
 }
 
 #[test]

@@ -9,9 +9,13 @@ use serde_json::Value;
 #[path = "../../src/web/site.rs"]
 mod site;
 
-use site::{Answer, Site, answer, article, page, words};
+use parallax::engine::Opening;
+use parallax::tui::config::Config;
+use parallax::tui::script::parse;
+use parallax::tui::{Start, play};
+use site::{Answer, Site, answer, article, lagging, mediawiki_double, page, words};
 
-use crate::stage::QUESTION;
+use crate::stage::{self, QUESTION};
 
 fn command(files: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
@@ -166,6 +170,8 @@ fn wrong_arguments_are_reported_before_any_request() {
         (&["--provider", "urls:bad.txt"], "--questions"),
         (&[" ", "--provider", "urls:bad.txt"], "empty"),
         (&["Q?", "--provider", "urls:bad.txt", "--delay", "0"], "1..=120"),
+        (&["Q?", "--provider", "wikipedia:en", "--config", "none.toml"], "no such file"),
+        (&["Q?", "--provider", "wikipedia:EN"], "wikipedia:LANGUAGE"),
     ] {
         let (code, out, err) = run(files.path(), &[&["corpus", "from-web"], args].concat());
         assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}: {err}");
@@ -199,4 +205,82 @@ fn the_overlap_by_url_of_two_searches_is_counted_for_each_question() {
     assert!(code == Some(0) && out.contains("zoos / cars\t3\t1\t0\t0.0000\t0"), "{out}");
     let (code, _, err) = run(files.path(), &["corpus", "overlap", "zoos", "nowhere"]);
     assert!(code == Some(2) && err.contains("nowhere: neither the name of a corpus"), "{err}");
+}
+
+const FERRETS: &str = "Should ferrets be banned?";
+
+/// A double of MediaWiki's interface with four pages about ferrets. Its first answer is that its servers lag behind.
+fn ferrets() -> Site {
+    let text = |side: &str| format!("Ferrets {side}. {}", words("ferret", 60));
+    let texts = ["should be banned", "should not be banned", "are mustelids", "live in burrows"].map(text);
+    let titles = ["Ferret ban", "Ferret clubs", "Ferret", "Polecat"];
+    let pages: Vec<(u64, &str, &str)> = (1..)
+        .zip(titles.into_iter().zip(&texts))
+        .map(|(id, (title, text))| (id, title, text.as_str()))
+        .collect();
+    let found: [(&str, &[u64]); 3] = [
+        ("Should+ferrets+be+banned", &[3, 1]),
+        ("Ferrets+should+be+banned", &[1, 4]),
+        ("Ferrets+should+not+be+banned", &[2]),
+    ];
+    let mut paths = mediawiki_double(&found, &pages);
+    paths[0].1.insert(0, lagging());
+    Site::start(|_| paths)
+}
+
+#[test]
+fn a_wiki_needs_a_contact_and_gives_passages_that_can_be_cited() {
+    let (files, wiki) = (tempfile::tempdir().unwrap(), ferrets());
+    let provider = format!("mediawiki:{}/w", wiki.url);
+    fs::write(files.path().join("none.toml"), "mouse = true\n").unwrap();
+    fs::write(files.path().join("mine.toml"), "contact = \"me@example.org\"\n").unwrap();
+    let make = |config| {
+        run(
+            files.path(),
+            &["corpus", "from-web", FERRETS, "--provider", &provider, "--name", "f", "--config", config],
+        )
+    };
+    let (code, _, err) = make("none.toml");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("contact = ") && wiki.requests().is_empty(), "{err}");
+    let (code, out, err) = make("mine.toml");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("4 read") && out.contains("passages    4"), "{out}");
+    let corpus = fs::read_to_string(files.path().join("data/web/f/corpus.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(corpus.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (first["title"].as_str(), first["metadata"]["revision"].as_u64()),
+        (Some("Ferret"), Some(1003))
+    );
+    assert_eq!(first["metadata"]["url"], format!("{}/w/index.php?oldid=1003", wiki.url));
+    assert!(wiki.requests().iter().all(|request| request.contains("(me@example.org)")));
+}
+
+#[test]
+fn one_key_makes_a_corpus_for_a_question_that_this_one_does_not_hold() {
+    let (files, wiki) = (tempfile::tempdir().unwrap(), ferrets());
+    let config = Config {
+        contact: Some("me@example.org".into()),
+        provider: format!("mediawiki:{}/w", wiki.url).parse().unwrap(),
+        ..Config::default()
+    };
+    let opening = Opening { data_dir: files.path().into(), ..Opening::default() };
+    let lanes = vec!["bm25".parse().unwrap()];
+    let start = |offline| {
+        let opening = Opening { offline, ..opening.clone() };
+        Start { opening, lanes: lanes.clone(), config: config.clone(), ..stage::start() }
+    };
+    let keys = format!("{FERRETS}<Enter><Wait>B<Wait>");
+    let played = |offline| {
+        let patience = std::time::Duration::from_secs(600);
+        play(start(offline), stage::size(100, 40), &parse(&keys).unwrap(), patience).unwrap().dump(false)
+    };
+    let refused = played(true);
+    assert!(refused.contains("--offline") && wiki.requests().is_empty(), "{refused}");
+    let shown = played(false);
+    for words in
+        ["4 passages", "Ferret ban", "Ferret clubs", "4 of 4 pages have a text", "Ferrets should be banned."]
+    {
+        assert!(shown.contains(words), "no `{words}` in\n{shown}");
+    }
 }

@@ -10,12 +10,13 @@ use anyhow::bail;
 use crate::cli::job::{Meter, interrupted, stop_on_signal};
 use crate::cli::options::Common;
 use crate::engine::{Opening, Setup};
-use crate::question::set;
+use crate::question::{Question, resolve, set};
 use crate::remote;
 use crate::remote::{Place, PushError, Pushed, RemoteError, open};
 use crate::report::safe;
 use crate::report::thousands;
-use crate::web::{self, Manners, Provider, Search, Store, Summary, WebError};
+pub use crate::web::corpus_name;
+use crate::web::{self, Gather, Manners, Provider, Search, Store, Summary, WebError};
 use crate::work::Stop;
 
 /// The default number of pages to fetch.
@@ -29,7 +30,9 @@ pub struct FromWeb {
     /// The question. Default: every question of --questions, with a corpus each.
     pub question: Option<String>,
     /// What finds the pages: searxng:URL (an instance of SearXNG), serper (key in PARALLAX_SERPER_KEY), brave (key in
-    /// PARALLAX_BRAVE_KEY), or urls:FILE (a list of addresses, one per line).
+    /// PARALLAX_BRAVE_KEY), wikipedia:LANGUAGE (such as wikipedia:en; searches for the statements too, needs no key, and takes the
+    /// `contact` of the configuration), mediawiki:URL (another wiki with TextExtracts, by the address of the folder with its
+    /// api.php), or urls:FILE (a list of addresses, one per line).
     #[arg(long, value_name = "PROVIDER")]
     pub provider: Provider,
     /// The name of the corpus. Default: made from the question.
@@ -53,15 +56,18 @@ pub struct FromWeb {
 pub fn from_web(common: &Common, args: &FromWeb) -> anyhow::Result<ExitCode> {
     common.online("a corpus from the web")?;
     let data = common.opening().data_dir;
-    let questions = match (&args.question, common.questions.first()) {
-        (Some(question), _) => vec![question.trim().to_owned()],
-        (None, Some(file)) => set::read(file)?.into_iter().map(|question| question.text).collect(),
+    let set = common.questions.first().map(|file| set::read(file)).transpose()?;
+    let questions: Vec<Question> = match (&args.question, set) {
+        (Some(text), set) => vec![resolve(text, &common.perspectives, &set.unwrap_or_default()).0],
+        (None, Some(set)) => {
+            set.into_iter().map(|question| with_statements(question, &common.perspectives)).collect()
+        }
         (None, None) => bail!("name a question, or a set of them with --questions"),
     };
-    if questions.iter().any(String::is_empty) {
+    if questions.iter().any(|question| question.text.is_empty()) {
         bail!("the question is empty");
     }
-    let mut names: Vec<String> = questions.iter().map(|question| corpus_name(question)).collect();
+    let mut names: Vec<String> = questions.iter().map(|question| corpus_name(&question.text)).collect();
     match &args.name {
         Some(name) if names.len() == 1 => names = vec![name.clone()],
         Some(_) => bail!("--name is for one question; with several, each corpus is named after its question"),
@@ -69,7 +75,9 @@ pub fn from_web(common: &Common, args: &FromWeb) -> anyhow::Result<ExitCode> {
     }
     // Errors in the arguments are reported before the first request.
     let places = names.iter().map(|name| web::place(&data, name)).collect::<Result<Vec<_>, _>>()?;
-    let search = args.provider.open()?;
+    let wants_contact = args.provider.wants_contact();
+    let contact = if wants_contact { common.configuration().load()?.contact } else { None };
+    let search = args.provider.open(contact.as_deref())?;
     let (meter, stop) = (Meter::default(), stop_on_signal()?);
     let mut failed = 0;
     for (question, place) in questions.iter().zip(&places) {
@@ -85,7 +93,7 @@ pub fn from_web(common: &Common, args: &FromWeb) -> anyhow::Result<ExitCode> {
                 writeln!(
                     safe::stderr(),
                     "parallax: {}: {}",
-                    safe::line(question),
+                    safe::line(&question.text),
                     safe::line(&error.to_string())
                 )?;
             }
@@ -95,6 +103,11 @@ pub fn from_web(common: &Common, args: &FromWeb) -> anyhow::Result<ExitCode> {
         bail!("{failed} of {} questions have no corpus", questions.len());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A question of a set. If it has no statements, those that were named or that a rule makes.
+fn with_statements(question: Question, named: &[String]) -> Question {
+    if question.perspectives.is_empty() { resolve(&question.text, named, &[]).0 } else { question }
 }
 
 /// The name that means: for each question the corpus that `from-web` made of it.
@@ -240,7 +253,7 @@ pub fn overlap(common: &Common, first: &Path, second: &Path) -> anyhow::Result<E
 /// Makes the corpus of one question. Returns whether it is complete.
 fn one(
     args: &FromWeb,
-    question: &str,
+    question: &Question,
     search: &dyn Search,
     place: &Path,
     meter: &Meter,
@@ -249,14 +262,15 @@ fn one(
     let usual = if matches!(args.provider, Provider::Urls(_)) { usize::MAX } else { PAGES };
     let wanted = args.pages.map_or(usual, usize::from);
     let manners = Manners {
-        delay: std::time::Duration::from_secs(args.delay.into()),
+        delay: args.provider.pause(std::time::Duration::from_secs(args.delay.into())),
         allow: if args.allow_private { web::anywhere } else { web::public },
         ..Manners::default()
     };
     let mut store = Store::open(place)?;
-    let summary =
-        web::gather(question, search, wanted, manners, &mut store, &|progress| meter.show(progress), stop)?;
-    let printed = print(question, &search.name(), &summary);
+    let (text, statements) = (&*question.text, &*question.perspectives);
+    let gather = Gather { question: text, statements, search, wanted, manners, grown: None };
+    let summary = web::gather(&gather, &mut store, &|progress| meter.show(progress), stop)?;
+    let printed = print(text, &search.name(), &summary);
     printed.map_err(|reason| WebError::Keep { path: "standard output".into(), reason })?;
     if summary.passages == 0 && !summary.stopped {
         return Err(WebError::NoText(summary.pages));
@@ -309,22 +323,6 @@ fn print(question: &str, provider: &str, summary: &Summary) -> io::Result<()> {
 /// A text quoted for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", safe::line(text).replace('\'', "'\\''"))
-}
-
-/// The name of a question's corpus: `should-zoos-be-banned-` and a hash of the whole question, so that no two questions share a folder.
-pub fn corpus_name(question: &str) -> String {
-    let mut name = String::new();
-    for word in question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        if name.chars().count() + word.chars().count() > 48 {
-            break;
-        }
-        if !name.is_empty() {
-            name.push('-');
-        }
-        name.push_str(&word.to_lowercase());
-    }
-    let hash = &blake3::hash(question.as_bytes()).to_hex()[..6];
-    if name.is_empty() { hash.to_owned() } else { format!("{name}-{hash}") }
 }
 
 /// `parallax corpus push`
@@ -394,14 +392,6 @@ pub fn push(common: &Common, args: &Push) -> anyhow::Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_corpus_is_called_after_its_question() {
-        assert!(corpus_name("Should zoos be banned?").starts_with("should-zoos-be-banned-"));
-        assert_ne!(corpus_name("Should zoos be banned?"), corpus_name("Should zoos be banned"));
-        assert_eq!(corpus_name("???").len(), 6);
-        assert!(corpus_name(&"very long words ".repeat(40)).len() < 64);
-    }
 
     #[test]
     fn what_is_to_be_typed_survives_a_shell() {

@@ -15,7 +15,7 @@ mod sides;
 
 pub use rows::{Group, bars, intervals};
 pub use sheet::{png, shorten};
-pub use sides::{Arrow, arrows, heat, stacks};
+pub use sides::{Arrow, Moved, arrows, heat, moves, stacks};
 
 /// A line of a plot.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -321,6 +321,7 @@ mod every_plot_tests {
                 &name,
             ),
             stacks(&[(name.clone(), [value, 0.1, 0.2, 0.3])]),
+            moves(&[Moved { side: Some(0), from: (0.1, 0.2), to: both }], &name, &name),
             arrows(&[Arrow { name: name.clone(), neutral: both, as_support: both, as_oppose: both }]),
             intervals(&[(name.clone(), value, 0.1, 0.9)]),
             bars(&[Group { name: name.clone(), corpus: 0.2, top: vec![(name, value)] }]),
@@ -332,6 +333,7 @@ mod every_plot_tests {
         let plots = [
             curves(&[], "k", "y"),
             paths(&[], &[], "k", "y"),
+            moves(&[], "x", "y"),
             stacks(&[]),
             arrows(&[]),
             intervals(&[]),

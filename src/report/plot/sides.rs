@@ -2,7 +2,7 @@
 //! what it finds by what it was asked for (PIR Figures 3 and 6).
 
 use super::rows::{Rows, Side};
-use super::sheet::{COLUMN, NAME, Scale, Shape, Sheet, columns, empty, hatch, shorten, ticks};
+use super::sheet::{COLUMN, NAME, Scale, Shape, Sheet, columns, empty, hatch, range, shorten, ticks};
 use crate::report::marks::{share, signed};
 
 /// A lane's shares of supporting and of opposing passages (`p`, `n`) under three wordings.
@@ -90,6 +90,65 @@ pub fn arrows(rows: &[Arrow]) -> String {
         sheet.close();
     }
     sheet.finish(layout.size(&side), label)
+}
+
+/// A passage that a projection moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moved {
+    /// The index in the sides of [`stacks`]: supporting, opposing, both, neither; `None` before it is judged.
+    pub side: Option<usize>,
+    /// Its place before.
+    pub from: (f64, f64),
+    /// Its place after.
+    pub to: (f64, f64),
+}
+
+/// Draws the plane of a question's vectors: every passage as an arrow from its place before a projection to the one after it.
+pub fn moves(passages: &[Moved], x: &str, y: &str) -> String {
+    const BOX: (f64, f64) = (560.0, 360.0);
+    const CORNER: (f64, f64) = (64.0, 56.0);
+    let label = format!("Passages before and after a projection: {y} over {x}");
+    let finite =
+        |one: &&Moved| [one.from.0, one.from.1, one.to.0, one.to.1].iter().all(|end| end.is_finite());
+    let known: Vec<&Moved> = passages.iter().filter(finite).collect();
+    let ends = |of: fn(&Moved) -> [f64; 2]| range(known.iter().flat_map(|one| of(one)));
+    let (Some(across), Some(up)) = (ends(|one| [one.from.0, one.to.0]), ends(|one| [one.from.1, one.to.1]))
+    else {
+        return empty(&label);
+    };
+    let bottom = CORNER.1 + BOX.1;
+    let horizontal = Scale::linear(across, (CORNER.0, CORNER.0 + BOX.0));
+    let vertical = Scale::linear(up, (bottom, CORNER.1));
+    let mut sheet = Sheet::default();
+    for (value, text) in ticks(up) {
+        sheet.line((CORNER.0, vertical.at(value)), (CORNER.0 + BOX.0, vertical.at(value)), "rule");
+        sheet.text((CORNER.0 - 8.0, vertical.at(value) + 4.0), "end soft", &text);
+    }
+    for (value, text) in ticks(across) {
+        let class = if value == 0.0 { "zero" } else { "rule" };
+        sheet.line((horizontal.at(value), CORNER.1), (horizontal.at(value), bottom), class);
+        sheet.text((horizontal.at(value), bottom + 19.0), "mid soft", &text);
+    }
+    sheet.text((CORNER.0 + BOX.0 / 2.0, bottom + 38.0), "mid soft", x);
+    sheet.text((14.0, 22.0), "strong", y);
+    for (i, (shape, words)) in
+        [Shape::Up, Shape::Down, Shape::Diamond, Shape::Circle].into_iter().zip(LABELS).enumerate()
+    {
+        let at = 150.0 + 130.0 * i as f64;
+        sheet.mark(shape, (at, 18.0), 4.5, CLASSES[i]);
+        sheet.text((at + 11.0, 22.0), "", words);
+    }
+    for one in known {
+        let place = |(x, y): (f64, f64)| (horizontal.at(x), vertical.at(y));
+        let (from, to) = (place(one.from), place(one.to));
+        let side = one.side.unwrap_or(3).min(3);
+        let shape = [Shape::Up, Shape::Down, Shape::Diamond, Shape::Circle][side];
+        sheet.line(from, to, "join");
+        sheet.mark(Shape::Circle, from, 2.0, "ink");
+        sheet.mark(shape, to, 4.8, CLASSES[side]);
+        sheet.mark(shape, to, 4.8, "edge");
+    }
+    sheet.finish((CORNER.0 + BOX.0 + 40.0, bottom + 52.0), &label)
 }
 
 const CLASSES: [&str; 4] = ["support", "oppose", "both", "neither"];

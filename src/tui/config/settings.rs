@@ -15,9 +15,11 @@ use crate::input::open_regular;
 use crate::report::marks::Glyphs;
 use crate::tui::keymap::{Bound, Context, Keymap};
 use crate::tui::theme::Look;
+use crate::web::engines::ProviderError;
+use crate::web::{Provider, is_contact};
 
 /// The names of the settings outside tables, and of the tables.
-const SETTINGS: [&str; 5] = ["theme", "glyphs", "mouse", "layout", "keys"];
+const SETTINGS: [&str; 8] = ["theme", "glyphs", "tint", "mouse", "contact", "provider", "layout", "keys"];
 /// The names of the settings in `[layout]`.
 const SIZES: [&str; 2] = ["lane-width", "passage-rows"];
 
@@ -28,12 +30,28 @@ pub struct Config {
     pub look: Look,
     /// The characters of marks, frames and bars.
     pub glyphs: Glyphs,
+    /// Whether titles stand on a faint tint of their side's colour.
+    pub tint: Tint,
     /// Whether the mouse is captured.
     pub mouse: Mouse,
+    /// Where the user can be reached, for wikis that ask programs for it.
+    pub contact: Option<String>,
+    /// What finds pages for a corpus from the web.
+    pub provider: Provider,
     /// Sizes of lanes and passages.
     pub layout: Layout,
     /// The keys of actions.
     pub keys: Arc<Keymap>,
+}
+
+/// Whether titles stand on a faint tint of their side's colour, where the terminal has 24-bit colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tint {
+    /// They do.
+    #[default]
+    On,
+    /// They do not.
+    Off,
 }
 
 /// Whether the mouse is captured. While it is, the terminal does not select text with it.
@@ -84,6 +102,20 @@ pub fn read(text: &str) -> (Config, Vec<Problem>) {
                 Some(on) => config.mouse = if on { Mouse::On } else { Mouse::Off },
                 None => problems.expected("true or false", value),
             },
+            "tint" => match value.get_ref().as_bool() {
+                Some(on) => config.tint = if on { Tint::On } else { Tint::Off },
+                None => problems.expected("true or false", value),
+            },
+            "contact" => match value.get_ref().as_str().map(str::trim) {
+                Some("") => config.contact = None,
+                Some(contact) if is_contact(contact) => config.contact = Some(contact.to_owned()),
+                _ => problems
+                    .expected("an address such as \"you@example.org\" or \"https://example.org/you\"", value),
+            },
+            "provider" => match value.get_ref().as_str().and_then(|text| text.parse().ok()) {
+                Some(provider) => config.provider = provider,
+                None => problems.expected(&ProviderError.to_string().replacen("expected ", "", 1), value),
+            },
             "layout" => config.layout = layout(value, &mut problems),
             "keys" => config.keys = Arc::new(keys::read(value, &mut problems)),
             unknown => {
@@ -129,6 +161,15 @@ impl fmt::Display for Config {
         writeln!(f, "glyphs = {}", line(glyphs(self), glyphs(&plain), "unicode, ascii"))?;
         let left = "false leaves it to the terminal, which selects text with it";
         writeln!(f, "mouse = {}", line(mouse(self), mouse(&plain), left))?;
+        let tint = |config: &Config| (config.tint == Tint::On).to_string();
+        let tinted = "titles on a faint tint of their side's colour, with 24-bit colour";
+        writeln!(f, "tint = {}", line(tint(self), tint(&plain), tinted))?;
+        let contact = |config: &Config| format!("{:?}", config.contact.as_deref().unwrap_or_default());
+        let reached = "where you can be reached; wikis refuse programs without it";
+        writeln!(f, "contact = {}", line(contact(self), contact(&plain), reached))?;
+        let provider = |config: &Config| format!("{:?}", config.provider.to_string());
+        let finds = "what finds pages for a corpus from the web; as for corpus from-web --provider";
+        writeln!(f, "provider = {}", line(provider(self), provider(&plain), finds))?;
         let (width, rows) = (layout.lane_width, layout.passage_rows);
         let (usual_width, usual_rows) = (plain.layout.lane_width, plain.layout.passage_rows);
         let narrow = "columns that a lane needs to stand beside others";

@@ -35,18 +35,22 @@ fn an_empty_file_is_the_defaults() {
 
 #[test]
 fn every_setting_is_read() {
-    let text = "theme = 'deuteranopia'\nglyphs = 'ascii'\nmouse = false\n[layout]\nlane-width = 40\npassage-rows = 1\n[keys]\npreset = 'vim'\n";
+    let text = "theme = 'deuteranopia'\nglyphs = 'ascii'\nmouse = false\ntint = false\ncontact = 'me@example.org'\nprovider = 'wikipedia:de'\n[layout]\nlane-width = 40\npassage-rows = 1\n[keys]\npreset = 'vim'\n";
     let config = good(text);
     assert_eq!(config.look, Look::Deuteranopia);
-    assert_eq!((config.glyphs, config.mouse), (Glyphs::Ascii, Mouse::Off));
+    assert_eq!((config.glyphs, config.mouse, config.tint), (Glyphs::Ascii, Mouse::Off, Tint::Off));
+    assert_eq!(config.contact.as_deref(), Some("me@example.org"));
+    assert_eq!(config.provider.to_string(), "wikipedia:de");
     assert_eq!(config.layout, Layout { lane_width: 40, passage_rows: 1 });
     assert_eq!(config.keys.preset, Preset::Vim);
 }
 
 #[test]
 fn a_shown_configuration_reads_back_the_same() {
-    for text in ["", "theme = 'mono'\nmouse = false\n[keys]\npreset = 'vim'\nback = ['<Esc>', '\"', '\\']\n"]
-    {
+    for text in [
+        "",
+        "theme = 'mono'\nmouse = false\ntint = false\ncontact = 'https://example.org/\"me'\nprovider = 'urls:a\\\\b.txt'\n[keys]\npreset = 'vim'\nback = ['<Esc>', '\"', '\\']\n",
+    ] {
         let config = good(text);
         assert_eq!(good(&config.to_string()), config);
     }

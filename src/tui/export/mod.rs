@@ -106,9 +106,9 @@ fn png(buffer: &Buffer, scale: f32) -> Result<Vec<u8>, ExportError> {
     })
 }
 
-/// A thread that saves frames as `parallax-N.svg`, each under the first free name. Dropping it waits until all of them are on the disk.
+/// A thread that saves frames as `parallax-N.svg`, each under the first free name, and the plot of a frame as `parallax-N.plot.svg`. Dropping it waits until all of them are on the disk.
 pub struct FrameWriter {
-    send: Option<Sender<Dump>>,
+    send: Option<Sender<(Dump, Option<String>)>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -121,17 +121,21 @@ impl FrameWriter {
         folder: PathBuf,
         saved: impl Fn(Result<String, ExportError>) + Send + 'static,
     ) -> io::Result<Self> {
-        let (send, frames) = mpsc::channel();
-        let writing = move || frames.iter().for_each(|frame| saved(write_numbered(&folder, &frame)));
+        let (send, frames) = mpsc::channel::<(Dump, Option<String>)>();
+        let writing = move || {
+            for (frame, plot) in frames {
+                saved(write_numbered(&folder, &frame, plot.as_deref()));
+            }
+        };
         let thread = thread::Builder::new().name("frames".into()).spawn(writing)?;
         Ok(FrameWriter { send: Some(send), thread: Some(thread) })
     }
 
-    /// Saves a frame after all earlier ones.
-    pub fn save(&self, frame: Dump) {
+    /// Saves a frame and the plot in it after all earlier ones.
+    pub fn save(&self, frame: Dump, plot: Option<String>) {
         if let Some(send) = &self.send {
             // The thread ends only when the sender is dropped.
-            let _ = send.send(frame);
+            let _ = send.send((frame, plot));
         }
     }
 }
@@ -146,8 +150,8 @@ impl Drop for FrameWriter {
     }
 }
 
-/// Saves a frame under the first free `parallax-N.svg` and returns that name.
-fn write_numbered(folder: &Path, frame: &Dump) -> Result<String, ExportError> {
+/// Saves a frame under the first free `parallax-N.svg` and returns that name; with a plot, both names.
+fn write_numbered(folder: &Path, frame: &Dump, plot: Option<&str>) -> Result<String, ExportError> {
     let mut n = 1u32;
     loop {
         let name = format!("parallax-{n}.svg");
@@ -157,7 +161,12 @@ fn write_numbered(folder: &Path, frame: &Dump) -> Result<String, ExportError> {
                 // Another program has just taken the name.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(reason) => return Err(ExportError::Write { path, reason }),
-                Ok(()) => return Ok(name),
+                Ok(()) => {
+                    let Some(plot) = plot else { return Ok(name) };
+                    let beside = format!("parallax-{n}.plot.svg");
+                    put(&folder.join(&beside), plot.as_bytes())?;
+                    return Ok(format!("{name} and {beside}"));
+                }
             }
         }
         n += 1;
@@ -336,12 +345,14 @@ mod tests {
         std::fs::write(folder.path().join("parallax-2.svg"), "mine").unwrap();
         let (send, saved) = mpsc::channel();
         let writer = FrameWriter::start(folder.path().into(), move |name| send.send(name).unwrap()).unwrap();
-        writer.save(frame());
-        writer.save(frame());
+        writer.save(frame(), None);
+        writer.save(frame(), Some("<svg/>".into()));
         drop(writer);
         let reported: Vec<String> = saved.iter().map(Result::unwrap).collect();
-        assert_eq!(reported, ["parallax-1.svg", "parallax-3.svg"]);
-        assert_eq!(names(folder.path()), ["parallax-1.svg", "parallax-2.svg", "parallax-3.svg"]);
+        assert_eq!(reported, ["parallax-1.svg", "parallax-3.svg and parallax-3.plot.svg"]);
+        let all = ["parallax-1.svg", "parallax-2.svg", "parallax-3.plot.svg", "parallax-3.svg"];
+        assert_eq!(names(folder.path()), all);
+        assert_eq!(std::fs::read_to_string(folder.path().join(all[2])).unwrap(), "<svg/>");
     }
 
     #[cfg(unix)]
@@ -350,7 +361,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // `exists` does not see a link to nothing.
         std::os::unix::fs::symlink("nothing", folder.path().join("parallax-1.svg")).unwrap();
-        assert_eq!(write_numbered(folder.path(), &frame()).unwrap(), "parallax-2.svg");
+        assert_eq!(write_numbered(folder.path(), &frame(), None).unwrap(), "parallax-2.svg");
         assert_eq!(names(folder.path()), ["parallax-1.svg", "parallax-2.svg"]);
         assert!(folder.path().join("parallax-1.svg").is_symlink());
     }

@@ -175,6 +175,8 @@ pub enum Action {
     PickQuestion,
     /// Choose a corpus.
     PickCorpus,
+    /// Make a corpus for the question from the web.
+    MakeCorpus,
     /// Choose a lane to add.
     NewLane,
     /// Drop the lane.

@@ -269,18 +269,22 @@ pub fn suspend(mouse: Mouse) -> io::Result<()> {
 }
 
 mod engines {
-    //! The engine that serves the explorer, and the threads that end the engines it replaced.
+    //! The engine that serves the explorer, the threads that end the engines it replaced, and the one that makes a corpus from the web.
     //!
     //! Ending an engine takes as long as its threads need for the passage that they work on, so the main thread waits for that only when the
     //! program ends.
 
+    use std::path::{Path, PathBuf};
     use std::sync::mpsc::Sender;
     use std::sync::{Arc, Mutex, PoisonError};
     use std::thread::{self, JoinHandle};
     use std::{io, mem};
 
-    use crate::engine::{Engine, Opening, SendReply};
-    use crate::tui::message::Msg;
+    use crate::engine::{Engine, Opening, Reply, SendReply};
+    use crate::report::thousands;
+    use crate::tui::message::{Gather, Gathered, Msg};
+    use crate::web::{self, Manners, Store, WebError};
+    use crate::work::Stop;
 
     /// Whether the replies of an engine are passed on. False once the engine was replaced: a late reply would be taken for one of its
     /// successor. The lock is held while a reply is sent, so all replies of an engine come before those of its successor.
@@ -293,7 +297,12 @@ mod engines {
         /// Where the replies go.
         send: Sender<Msg>,
         ending: Vec<JoinHandle<()>>,
+        /// The thread that makes a corpus. It outlives the engine: the explorer opens the corpus again whenever it has grown.
+        gatherer: Option<(Stop, JoinHandle<()>)>,
     }
+
+    /// The most pages of a corpus that is made from the explorer.
+    const PAGES: usize = 24;
 
     impl Engines {
         /// Starts the first engine.
@@ -302,7 +311,7 @@ mod engines {
         /// The system gives no threads.
         pub fn start(opening: Opening, send: Sender<Msg>) -> io::Result<Self> {
             let (current, passes) = launch(opening, &send)?;
-            Ok(Engines { current, passes, send, ending: Vec::new() })
+            Ok(Engines { current, passes, send, ending: Vec::new(), gatherer: None })
         }
 
         /// Returns the current engine.
@@ -325,8 +334,85 @@ mod engines {
         }
     }
 
+    impl Engines {
+        /// Starts to make a corpus from the web, in place of an earlier one.
+        pub fn gather(&mut self, opening: &Opening, order: Gather) {
+            self.stop_gathering();
+            let (opening, stop, failed) = (opening.clone(), Stop::new(), self.send.clone());
+            let (send, stopped) = (self.send.clone(), stop.clone());
+            let work = move || {
+                let ended = gathered(&opening, &order, &send, &stopped).map_err(|error| error.to_string());
+                // The interface may have ended.
+                let _ = send.send(Msg::Gathered(Gathered::Ended(ended)));
+            };
+            match thread::Builder::new().name("gatherer".into()).spawn(work) {
+                Ok(thread) => self.ending.extend(self.gatherer.replace((stop, thread)).map(|(_, old)| old)),
+                Err(error) => {
+                    let _ = failed.send(Msg::Gathered(Gathered::Ended(Err(error.to_string()))));
+                }
+            }
+        }
+
+        /// Stops making it. The thread writes what there is, and reports it.
+        pub fn stop_gathering(&self) {
+            if let Some((stop, _)) = &self.gatherer {
+                stop.set();
+            }
+        }
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    enum GatherError {
+        #[error("--offline: no page is fetched; start again without it")]
+        Offline,
+        #[error(transparent)]
+        Web(#[from] WebError),
+    }
+
+    /// Makes a corpus, and reports how far it is.
+    fn gathered(
+        opening: &Opening,
+        order: &Gather,
+        send: &Sender<Msg>,
+        stop: &Stop,
+    ) -> Result<(Option<PathBuf>, String), GatherError> {
+        if opening.offline {
+            return Err(GatherError::Offline);
+        }
+        let (question, provider) = (&order.question, &order.provider);
+        let search = provider.open(order.contact.as_deref())?;
+        let mut store = Store::open(&web::place(&opening.data_dir, &web::corpus_name(&question.text))?)?;
+        let sent = Mutex::new(send.clone());
+        let report = |msg| {
+            let _ = sent.lock().unwrap_or_else(PoisonError::into_inner).send(msg);
+        };
+        let grown = |corpus: &Path, _: usize| report(Msg::Gathered(Gathered::Grew(corpus.into())));
+        let usual = Manners::default();
+        let gather = web::Gather {
+            question: &question.text,
+            statements: &question.perspectives,
+            search: search.as_ref(),
+            wanted: PAGES,
+            manners: Manners { delay: provider.pause(usual.delay), ..usual },
+            grown: Some(&grown),
+        };
+        let progress = |progress| report(Msg::Engine(Reply::Progress(progress)));
+        let summary = web::gather(&gather, &mut store, &progress, stop)?;
+        let (pages, passages) = (summary.ends.get(&web::End::Read).copied().unwrap_or(0), summary.passages);
+        let stopped = if summary.stopped { "; stopped before its end" } else { "" };
+        let text = format!(
+            "{provider}, searched {}: {pages} of {} pages have a text, {} passages{stopped}",
+            summary.searched,
+            summary.pages,
+            thousands(passages as u64),
+        );
+        Ok(((passages > 0).then_some(summary.corpus), text))
+    }
+
     impl Drop for Engines {
         fn drop(&mut self) {
+            self.stop_gathering();
+            self.ending.extend(self.gatherer.take().map(|(_, thread)| thread));
             for thread in self.ending.drain(..) {
                 // The panic hook has reported a thread that panicked.
                 let _ = thread.join();
@@ -385,6 +471,7 @@ mod engines {
                 passes: Arc::new(Mutex::new(true)),
                 send,
                 ending: Vec::new(),
+                gatherer: None,
             };
             let held = Arc::downgrade(&blocking);
             drop(blocking);

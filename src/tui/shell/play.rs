@@ -11,11 +11,12 @@ use ratatui::backend::TestBackend;
 
 use super::engines::Engines;
 use crate::detect::Choice;
-use crate::engine::{Engine, Opening, Reply};
+use crate::engine::{Engine, Labelling, Opening, Reply};
 use crate::tui::app::App;
 use crate::tui::app::Start;
 use crate::tui::draw::draw;
 use crate::tui::export::frame::Dump;
+use crate::tui::keymap::Screen;
 use crate::tui::message::{Effect, Msg};
 use crate::tui::pages::settled;
 use crate::tui::script::{Size, Step};
@@ -49,6 +50,8 @@ pub fn execute(engine: &Engine, effect: Effect) {
         Effect::WaitQuiet { .. }
         | Effect::UseDetector { .. }
         | Effect::UseCorpus(_)
+        | Effect::Gather(_)
+        | Effect::StopGathering
         | Effect::SetLook(_)
         | Effect::SaveFrame
         | Effect::Record
@@ -74,6 +77,34 @@ pub fn with_corpus(opening: &Opening, corpus: Option<PathBuf>) -> Opening {
         runs: Vec::new(),
         journals: Vec::new(),
         ..opening.clone()
+    }
+}
+
+/// Measures how long the passage to be labelled has been on screen.
+#[derive(Default)]
+pub(super) struct LabelClock {
+    /// The question and the passage on screen.
+    shown: Option<(String, String)>,
+    pub(super) since: Option<Instant>,
+}
+
+impl LabelClock {
+    /// Adds to every label how long its passage was on screen before.
+    pub(super) fn time(&mut self, app: &App, mut effects: Vec<Effect>) -> Vec<Effect> {
+        for effect in &mut effects {
+            if let (Effect::Label(Labelling::Write(act)), Some(since)) = (effect, self.since)
+                && act.took.is_none()
+            {
+                act.took = u64::try_from(since.elapsed().as_millis()).ok();
+            }
+        }
+        let item = app.labelling.item().filter(|_| app.screen == Screen::LABELLING);
+        let shown = item.map(|item| (item.question.clone(), item.passage.id.clone()));
+        if shown != self.shown {
+            self.since = shown.as_ref().map(|_| Instant::now());
+            self.shown = shown;
+        }
+        effects
     }
 }
 
@@ -187,6 +218,8 @@ impl Player {
                     self.reopen(with_detector(&self.opening, choice, llm));
                 }
                 Effect::UseCorpus(corpus) => self.reopen(with_corpus(&self.opening, corpus)),
+                Effect::Gather(order) => self.engines.gather(&self.opening, *order),
+                Effect::StopGathering => self.engines.stop_gathering(),
                 Effect::SetLook(look) => self.theme.look = look,
                 effect => execute(self.engines.current(), effect),
             }

@@ -15,9 +15,9 @@ use ratatui::layout::Rect;
 
 use super::engines::Engines;
 use super::linear::Linear;
-use super::play::{self, execute};
+use super::play::{self, LabelClock, execute};
 use super::{Ended, Ending, Guard};
-use crate::engine::{Labelling, Opening, Reach, Reply, Turn};
+use crate::engine::{Opening, Reach, Reply, Turn};
 use crate::net;
 use crate::report::Rates;
 use crate::signals::HANG_UP;
@@ -25,9 +25,8 @@ use crate::tui::app::{App, Start};
 use crate::tui::config::{Mouse, watch};
 use crate::tui::draw::draw;
 use crate::tui::export::FrameWriter;
-use crate::tui::keymap::Screen;
 use crate::tui::message::{Effect, Msg, Recording};
-use crate::tui::pages::settled;
+use crate::tui::pages::{page, settled};
 use crate::tui::query_history::HistoryWriter;
 use crate::tui::script::Size;
 use crate::tui::session::{Recorder, Replay, Session, unrecorded_options};
@@ -329,6 +328,8 @@ impl Shell {
                 self.start.history.iter_mut().for_each(|history| history.moves_to(corpus.as_deref()));
                 self.reopen(play::with_corpus(&self.start.opening, corpus));
             }
+            Effect::Gather(order) => self.engines.gather(&self.start.opening, *order),
+            Effect::StopGathering => self.engines.stop_gathering(),
             Effect::SetLook(look) => self.set_look(look),
             effect => execute(self.engines.current(), effect),
         }
@@ -362,7 +363,8 @@ impl Shell {
                 })?
             }
         };
-        self.frames.insert(writer).save(frame);
+        let plot = page(self.app.screen).plot(&self.app);
+        self.frames.insert(writer).save(frame, plot);
         Ok(())
     }
 
@@ -398,34 +400,6 @@ impl Shell {
         drop(self.frames);
         self.engines.current().write_down();
         self.engines
-    }
-}
-
-/// Measures how long the passage to be labelled has been on screen.
-#[derive(Default)]
-struct LabelClock {
-    /// The question and the passage on screen.
-    shown: Option<(String, String)>,
-    since: Option<Instant>,
-}
-
-impl LabelClock {
-    /// Adds to every label how long its passage was on screen before.
-    fn time(&mut self, app: &App, mut effects: Vec<Effect>) -> Vec<Effect> {
-        for effect in &mut effects {
-            if let (Effect::Label(Labelling::Write(act)), Some(since)) = (effect, self.since)
-                && act.took.is_none()
-            {
-                act.took = u64::try_from(since.elapsed().as_millis()).ok();
-            }
-        }
-        let item = app.labelling.item().filter(|_| app.screen == Screen::LABELLING);
-        let shown = item.map(|item| (item.question.clone(), item.passage.id.clone()));
-        if shown != self.shown {
-            self.since = shown.as_ref().map(|_| Instant::now());
-            self.shown = shown;
-        }
-        effects
     }
 }
 

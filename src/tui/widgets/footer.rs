@@ -99,6 +99,7 @@ fn applies(app: &App, action: Action) -> bool {
 fn word(app: &App, line: &Binding) -> &'static str {
     match line.action {
         Action::ToggleLabel(_) if labelled(app).perspectives.len() > 2 => "statement",
+        Action::MakeCorpus if app.far_off.is_some() => "make a corpus",
         Action::ApplyLabel if labelled(app).perspectives.len() > 2 => "done",
         _ => line.short,
     }

@@ -67,7 +67,7 @@ pub mod header {
     use crate::question::By;
     use crate::report::marks::Mark;
     use crate::report::safe;
-    use crate::tui::app::{App, Corpus};
+    use crate::tui::app::{App, Corpus, NUMBERS};
     use crate::tui::keymap::{Action, Context, Screen};
     use crate::tui::layout::Panes;
     use crate::tui::theme::{Meaning, Theme};
@@ -213,7 +213,10 @@ pub mod header {
         let mut lines = vec![vec![]; usize::from(area.height)];
         for (i, statement) in question.perspectives.iter().enumerate() {
             let mark = Mark::of(i, question);
-            let glyph = format!(" {} ", mark.text(app.glyphs));
+            // The number that labels it, as in the column beside the passages.
+            let number = i.checked_sub(app.statement_page() * NUMBERS).filter(|i| count > 2 && *i < NUMBERS);
+            let number = number.map(|i| format!("{} ", i + 1)).unwrap_or_default();
+            let glyph = format!(" {number}{} ", mark.text(app.glyphs));
             let text = fit(&safe::line(statement), width.saturating_sub(glyph.width() + 1));
             let pad = " ".repeat(width.saturating_sub(glyph.width() + text.width()));
             if let Some(line) = lines.get_mut(i / columns) {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use parallax::encode::hub::Hub;
 use parallax::llm::{Chat, Endpoint, OpenAi, Request};
 use parallax::remote::{self, Place};
-use parallax::web::{self, End, Manners, Provider, Results, Search, Store, WebError};
+use parallax::web::{self, End, Gather, Manners, Provider, Results, Search, Store, WebError};
 use parallax::work::Stop;
 
 use super::memory::held;
@@ -169,8 +169,8 @@ pub fn searxng_answer(input: &[u8]) {
     with(
         move |_| answer.clone(),
         |url| {
-            let engine = Provider::Searxng(url.to_owned()).open().unwrap();
-            let _ = refused(engine.find("zoos", 30, Duration::ZERO, &Stop::never()));
+            let engine = Provider::Searxng(url.to_owned()).open(None).unwrap();
+            let _ = refused(engine.find("zoos", &[], 30, Duration::ZERO, &Stop::never()));
         },
     );
 }
@@ -233,7 +233,8 @@ fn manners() -> Manners {
 fn gathered(url: &str, manners: Manners, folder: &Path) -> Option<web::Summary> {
     let mut store = refused(Store::open(folder))?;
     let search = One(format!("{url}/page"));
-    refused(web::gather("zoos", &search, 1, manners, &mut store, &|_| (), &Stop::never()))
+    let one = Gather { question: "zoos", statements: &[], search: &search, wanted: 1, manners, grown: None };
+    refused(web::gather(&one, &mut store, &|_| (), &Stop::never()))
 }
 
 fn pages(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) {
@@ -434,8 +435,8 @@ fn the_client_of_the_hub_ends_with_a_message_and_stores_nothing() {
 #[test]
 fn the_client_of_search_engines_ends_with_a_message() {
     for harm in ALL {
-        let engine = Provider::Searxng(harm.start(nothing_good)).open().unwrap();
-        let answer = engine.find("zoos", 10, Duration::ZERO, &Stop::never());
+        let engine = Provider::Searxng(harm.start(nothing_good)).open(None).unwrap();
+        let answer = engine.find("zoos", &[], 10, Duration::ZERO, &Stop::never());
         check(&answer.expect_err(&format!("{harm:?}")).to_string());
     }
     memory("search engines");

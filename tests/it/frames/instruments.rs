@@ -235,3 +235,68 @@ fn the_answers_read_from_a_list() {
     app.glyphs = Glyphs::Ascii;
     looks("reader-ascii-100x30", &app, Theme::of(Look::Mono));
 }
+
+#[test]
+fn a_small_corpus_without_metadata_leaves_no_screen_half_empty() {
+    let mut app = asked(140, 40);
+    press(&mut app, "F");
+    update(&mut app, Msg::Engine(Reply::Fields(Arc::default())));
+    let empty = rows(&app).iter().filter(|row| row.trim_matches(['│', ' ']).is_empty()).count();
+    assert!(empty <= 10, "{empty} empty rows: {:#?}", rows(&app));
+}
+
+#[test]
+fn the_footer_of_a_small_comparison_names_the_way_back() {
+    let app = comparing(40, 12);
+    let last = rows(&app).pop().unwrap();
+    assert!(last.contains("Esc back"), "{last}");
+}
+
+#[test]
+fn curves_and_the_plane_of_a_projection_are_pictures_of_their_own() {
+    use parallax::tui::pages::page;
+    let plot = |app: &App| page(app.screen).plot(app);
+    let sweep = plot(&tuning(140, 40, 0)).unwrap();
+    assert!(
+        sweep.starts_with("<svg") && sweep.contains("λ of MMR") && sweep.contains(">MRecall@5<"),
+        "{sweep}"
+    );
+    let plane = plot(&tuning(140, 40, 2)).unwrap();
+    assert!(
+        plane.contains("nearer to the first pole") && plane.matches("class=\"join\"").count() > 1,
+        "{plane}"
+    );
+    assert_eq!(plot(&tuning(140, 40, 1)), None, "an expansion has no plot");
+    assert!(plot(&comparing(140, 40)).unwrap().contains(">MRecall<"));
+    assert_eq!(plot(&asked(140, 40)), None);
+}
+
+#[test]
+fn the_page_of_detectors_shows_risk_over_coverage_on_the_labelled_passages() {
+    let mut app = asked(140, 40);
+    let text = |app: &App| frame(app, COLOURED).unwrap().dump(false);
+    press(&mut app, "D");
+    assert!(text(&app).contains("no curve of risk over coverage"), "{}", text(&app));
+    press(&mut app, "<Esc>");
+    // The second and the last of five labelled passages are labelled otherwise than the model says.
+    for (at, p, sides) in [
+        (0, (0.94, 0.02), (true, false)),
+        (1, (0.06, 0.91), (true, false)),
+        (4, (0.12, 0.58), (false, true)),
+        (5, (0.03, 0.97), (false, true)),
+        (6, (0.66, 0.2), (false, true)),
+    ] {
+        let known = |p, gold| PairLabels { gold: Some(gold), ..said(p) };
+        app.judgments.write(PassageIx(at), 0, known(p.0, sides.0));
+        app.judgments.write(PassageIx(at), 1, known(p.1, sides.1));
+    }
+    press(&mut app, "D");
+    let shown = text(&app);
+    assert!(
+        shown.contains("risk (share of the shown sides that are wrong)")
+            && shown.contains("5 labelled passages"),
+        "{shown}"
+    );
+    let picture = parallax::tui::pages::page(app.screen).plot(&app).unwrap();
+    assert!(picture.contains("share of these that are wrong"), "{picture}");
+}

@@ -106,7 +106,11 @@ fn completions_are_drawn_over_the_lanes() {
 
 #[test]
 fn a_question_of_many_sides_has_letters() {
-    looks("many-sided", &many_sided(140, 40), COLOURED);
+    let app = many_sided(140, 40);
+    looks("many-sided", &app, COLOURED);
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    // The passage at rank 4 supports the first, the second and the fourth of seven statements.
+    assert!(text.contains("4 12·4··· ") && text.contains(" 4 ★D "), "{text}");
     let mut app = many_sided(80, 24);
     press(&mut app, "<Enter>");
     looks("many-sided-read", &app, COLOURED);

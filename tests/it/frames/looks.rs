@@ -214,3 +214,19 @@ fn foreign_scripts_are_drawn_in_every_size() {
         });
     }
 }
+
+#[test]
+fn titles_stand_on_a_tint_of_their_side_until_the_configuration_turns_it_off() {
+    let mut app = asked(140, 40);
+    let drawn = |app: &App, depth| {
+        let shown = frame(app, Theme { look: Look::Dark, depth }).unwrap();
+        (shown.dump(true), shown.dump(false))
+    };
+    let (tinted, text) = drawn(&app, Depth::Millions);
+    let (indexed, _) = drawn(&app, Depth::Indexed);
+    app.settings.tint = parallax::tui::config::Tint::Off;
+    let (plain, same) = drawn(&app, Depth::Millions);
+    assert_ne!(tinted, plain);
+    assert_eq!(text, same);
+    assert_eq!(indexed, drawn(&app, Depth::Indexed).0, "without 24-bit colour there is no tint");
+}

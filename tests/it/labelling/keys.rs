@@ -291,3 +291,16 @@ fn in_a_project_of_drawn_questions_the_interval_of_a_figure_is_shown_and_m_shows
     }
     assert_eq!(app.labelling.narrowing.clone().unwrap().1.labelled, 1);
 }
+
+#[test]
+fn the_screen_opens_at_the_passage_under_the_cursor() {
+    let mut app = asked(100, 30);
+    let effects = press(&mut app, "jjja");
+    lay(&mut app, &effects, |_| {});
+    assert_eq!(shown(&app), "zoos-04");
+    // A project may hold other passages; then its own order begins.
+    let mut app = asked(100, 30);
+    let effects = press(&mut app, "jjja");
+    lay(&mut app, &effects, |annotation| annotation.items.retain(|item| item.passage.id != "zoos-04"));
+    assert_ne!(shown(&app), "zoos-04");
+}

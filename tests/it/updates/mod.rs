@@ -226,7 +226,7 @@ mod undo {
     use parallax::tui::app::{App, Corpus};
     use parallax::tui::message::{Effect, Msg};
     use parallax::tui::shell::play::frame;
-    use parallax::tui::update::{refresh, update_in_burst};
+    use parallax::tui::update::{refresh, update, update_in_burst};
 
     use crate::stage::{self, PASSAGES, asked, press, ranking, said};
 
@@ -493,6 +493,65 @@ mod undo {
             .filter(|(_, left, count)| left != count)
             .collect();
         assert!(wrong.is_empty(), "case, labels left, labels expected: {wrong:?}");
+    }
+
+    /// What the annotator says of a passage's first statement.
+    fn human(app: &App, at: u32) -> Option<bool> {
+        app.judgments.pair(PassageIx(at), 0).and_then(|pair| pair.human)
+    }
+
+    #[test]
+    fn a_label_that_is_on_disk_only_after_a_later_act_stays_when_that_act_is_undone() {
+        let (mut app, mut double) = (asked(140, 40), Double::default());
+        let mut go = |app: &mut App, keys: &str| {
+            let effects = press(app, keys);
+            double.take(effects);
+            double.deliver(app, usize::MAX);
+            double.answered()
+        };
+        // k changes while the label is on its way.
+        assert_eq!(go(&mut app, "s+"), 1);
+        assert_eq!((human(&app, 0), app.k), (Some(true), 6));
+        go(&mut app, "u");
+        assert_eq!(
+            (human(&app, 0), app.k),
+            (Some(true), 5),
+            "the label is no part of the act that was undone"
+        );
+        assert_eq!(go(&mut app, "u"), 0);
+        assert_eq!(human(&app, 0), None);
+        assert_eq!(go(&mut app, "UU"), 1);
+        assert_eq!((human(&app, 0), app.k), (Some(true), 6));
+    }
+
+    #[test]
+    fn a_label_that_is_being_taken_back_is_not_lost_by_leaving_or_by_another_corpus() {
+        let (mut app, mut double) = (asked(140, 40), Double::default());
+        let effects = press(&mut app, "su");
+        assert_eq!(
+            effects.iter().filter(|one| matches!(one, Effect::Label(_))).count(),
+            1,
+            "what was there before is not known yet"
+        );
+        double.take(effects);
+        assert!(
+            !press(&mut app, "C./own.jsonl<Enter>").iter().any(|one| matches!(one, Effect::UseCorpus(_)))
+        );
+        assert!(app.notice.as_deref().unwrap().contains("labels are being written"));
+        assert_eq!(press(&mut app, "q"), [], "it leaves once the label is back as it was");
+        let mut next = |app: &mut App, effects: Vec<Effect>| {
+            double.take(effects);
+            let reply =
+                double.replies.iter().position(|reply| matches!(reply, Reply::LabelSet { .. })).unwrap();
+            update(app, Msg::Engine(double.replies.remove(reply).unwrap()))
+        };
+        let effects = next(&mut app, Vec::new());
+        assert!(matches!(effects.as_slice(), [Effect::Label(Labelling::Set(_))]), "{effects:?}");
+        assert_eq!(next(&mut app, effects), [Effect::Quit]);
+        assert_eq!(double.answered(), 0);
+        let mut app = asked(140, 40);
+        press(&mut app, "suq");
+        assert_eq!(press(&mut app, "q"), [Effect::Quit], "a second time leaves at once");
     }
 
     #[test]

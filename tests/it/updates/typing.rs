@@ -1,7 +1,10 @@
 //! The question line, the statements, pastes, finding an action.
 
 use parallax::engine::{Batch, Shelved};
+use parallax::tui::message::Gathered;
 use parallax::tui::theme::Look;
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::*;
 
@@ -135,11 +138,120 @@ fn another_question_is_an_act_that_can_be_undone() {
 #[test]
 fn a_question_that_no_rule_turns_into_statements_has_a_draft() {
     let mut app = asked(140, 40);
-    press(&mut app, "/<C-u>immigration<Enter>");
-    assert!(app.question.perspectives.is_empty());
-    let (.., statements) = started(&press(&mut app, "i<Enter>"));
+    let (_, reach, none) = started(&press(&mut app, "/<C-u>immigration<Enter>"));
+    assert_eq!((reach, none.len()), (Reach::All, 0), "the lanes are asked meanwhile");
+    assert_eq!(app.screen, Screen::STATEMENTS, "the statements open by themselves");
+    let notice = app.notice.clone().unwrap();
+    assert!(
+        notice.contains("no rule turns this text into two sides: this is a draft") && notice.contains("Esc"),
+        "{notice}"
+    );
+    let (.., statements) = started(&press(&mut app, "<Enter>"));
     let sides = ["for", "against"].map(|side| format!("There is a good case {side} immigration."));
     assert_eq!((statements.as_slice(), app.by), (&sides[..], By::User));
+}
+
+#[test]
+fn escape_leaves_the_draft_and_the_question_is_not_offered_again() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>immigration<Enter>");
+    press(&mut app, "<Esc>");
+    assert_eq!((app.screen, app.question.perspectives.len()), (Screen::LANES, 0));
+    press(&mut app, "/<Enter>");
+    assert_eq!(app.screen, Screen::LANES, "who left it wants the lanes alone");
+    press(&mut app, "i");
+    assert_eq!(app.editing.lines.len(), 2, "the draft is still there for who asks for it");
+    press(&mut app, "<Esc>/<C-u>Warum verbieten viele Menschen heute die alten Zoos der Stadt nicht?<Enter>");
+    assert_eq!(app.screen, Screen::STATEMENTS);
+    let notice = app.notice.clone().unwrap();
+    assert!(notice.contains("English alone") && notice.contains("German"), "{notice}");
+    assert!(app.editing.lines.iter().all(|line| line.value().is_empty()));
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>Should cats be banned?<Enter>");
+    assert_eq!(app.screen, Screen::LANES, "a rule made its statements");
+}
+
+#[test]
+fn a_suggestion_that_is_clicked_is_asked() {
+    let mut app = asked(140, 40);
+    press(&mut app, "/<C-u>zoos");
+    assert_eq!(app.completions, [QUESTION]);
+    let at = |row| MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: 14,
+        row,
+        modifiers: KeyModifiers::NONE,
+    };
+    let (.., statements) = started(&update(&mut app, Msg::Mouse(at(1))));
+    assert_eq!((app.line.value(), app.typing), (QUESTION, false));
+    assert_eq!(statements, stage::question().perspectives);
+}
+
+/// The explorer with a contact, so that wikis may be asked.
+fn with_contact() -> App {
+    let mut app = asked(140, 40);
+    app.settings.contact = Some("me@example.org".into());
+    press(&mut app, "/<C-u>Should cats be banned?<Enter>");
+    app
+}
+
+#[test]
+fn a_corpus_for_the_question_is_made_opened_as_it_grows_and_stopped_by_escape() {
+    let mut app = asked(140, 40);
+    assert_eq!(press(&mut app, "B"), []);
+    let notice = app.notice.clone().unwrap();
+    assert!(notice.contains("contact = ") && notice.contains("parallax config path"), "{notice}");
+    let mut app = with_contact();
+    let effects = press(&mut app, "B");
+    let [Effect::Gather(order)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(
+        (order.question.text.as_str(), order.provider.to_string()),
+        ("Should cats be banned?", "wikipedia:en".into())
+    );
+    assert_eq!(order.question.perspectives.len(), 2);
+    assert!(!parallax::tui::pages::settled(&app));
+    assert_eq!(press(&mut app, "B"), [], "one at a time");
+    let grew = |app: &mut App| update(app, Msg::Gathered(Gathered::Grew("web/cats/corpus.jsonl".into())));
+    let opens = Effect::UseCorpus(Some("web/cats/corpus.jsonl".into()));
+    assert_eq!(grew(&mut app), [opens.clone()]);
+    assert_eq!(grew(&mut app), [], "while it is being opened, nothing is opened again");
+    let (.., statements) = started(&receive(&mut app, Reply::Opened(Box::new(stage::opened()))));
+    assert_eq!(statements[0], "Cats should be banned.", "the question is asked there");
+    let turn = app.turn;
+    receive(&mut app, Reply::Settled { turn });
+    press(&mut app, "i");
+    assert_eq!(app.screen, Screen::STATEMENTS);
+    assert_eq!(grew(&mut app), [], "nothing is taken from under who types");
+    press(&mut app, "<Esc>");
+    assert_eq!(press(&mut app, "<Esc>"), [Effect::StopGathering]);
+    let ended =
+        Ok((Some("web/cats/corpus.jsonl".into()), "wikipedia:en: 3 of 20 pages have a text".to_owned()));
+    assert_eq!(update(&mut app, Msg::Gathered(Gathered::Ended(ended))), [opens]);
+    assert!(app.gathering.is_none() && app.notice.as_deref().unwrap().contains("3 of 20 pages"));
+}
+
+#[test]
+fn a_corpus_that_was_made_for_another_question_is_named_and_not_opened() {
+    let mut app = with_contact();
+    press(&mut app, "B/<C-u>Should dogs be banned?<Enter>");
+    let ended =
+        Ok((Some("web/cats/corpus.jsonl".into()), "wikipedia:en: 3 of 20 pages have a text".to_owned()));
+    assert_eq!(update(&mut app, Msg::Gathered(Gathered::Ended(ended))), []);
+    assert!(
+        app.notice.as_deref().unwrap().contains("`Should cats be banned?` is web/cats/corpus.jsonl"),
+        "{:?}",
+        app.notice
+    );
+    let mut app = with_contact();
+    press(&mut app, "B");
+    update(&mut app, Msg::Gathered(Gathered::Ended(Err("wikipedia:en answered 503: it fails".into()))));
+    assert_eq!(app.notice.as_deref(), Some("wikipedia:en answered 503: it fails"));
+    press(&mut app, "B");
+    let effects = press(&mut app, "C./own.jsonl<Enter>");
+    assert_eq!(effects.last(), Some(&Effect::UseCorpus(Some("./own.jsonl".into()))));
+    assert!(effects.contains(&Effect::StopGathering), "another corpus was chosen");
+    let late = Msg::Gathered(Gathered::Ended(Ok((Some("web/cats/corpus.jsonl".into()), "late".into()))));
+    assert_eq!(update(&mut app, late), []);
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn areas(app: &App, body: Rect) -> (Rect, Rect) {
     let lanes = app.lanes.len() as u16;
     let none = app.biasing.fields.as_ref().is_some_and(|fields| fields.categories.is_empty());
     let above = match body.height {
-        height if none && height >= 12 => height.saturating_sub(6).min(lanes * 6 + 3),
+        height if none && height >= 12 => height.saturating_sub(6),
         height if height >= 30 => lanes * 3 + 2,
         height => (lanes + 3).min(height / 2),
     };
@@ -271,9 +271,12 @@ fn draw_sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
+/// The most rows of a lane.
+const TALLEST: usize = 14;
+
 /// The rows of a lane: where there is room, the shares of the sides are drawn below the lean, then a gap.
 fn lane_rows(app: &App, inner: Rect) -> usize {
-    (usize::from(inner.height).saturating_sub(1) / app.lanes.len().max(1)).clamp(1, 5)
+    (usize::from(inner.height).saturating_sub(1) / app.lanes.len().max(1)).clamp(1, TALLEST)
 }
 
 /// The shares of one side, the other, both and neither, each as a run of its mark.

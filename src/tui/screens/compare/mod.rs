@@ -164,6 +164,13 @@ pub const KEYS: &[Binding] = &[
     ),
     bind(
         Context::Compare,
+        &["<Esc>", "q", "c"],
+        Action::Back,
+        "back",
+        "go back to the lanes; the comparison stops",
+    ),
+    bind(
+        Context::Compare,
         &["<Space>"],
         Action::OverSet,
         "means",
@@ -172,13 +179,6 @@ pub const KEYS: &[Binding] = &[
     shared::next_lane(Context::Compare, "compare the others with the next lane"),
     shared::previous_lane(Context::Compare, "compare the others with the lane before"),
     shared::label_source(Context::Compare),
-    bind(
-        Context::Compare,
-        &["<Esc>", "q", "c"],
-        Action::Back,
-        "back",
-        "go back to the lanes; the comparison stops",
-    ),
     shared::save_frame(Context::Compare),
     shared::record(Context::Compare),
     shared::help(Context::Compare),

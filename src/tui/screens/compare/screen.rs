@@ -10,7 +10,7 @@ use crate::measure::seeded::SplitMix64;
 use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
 use crate::measure::uncertainty::Spread;
 use crate::report::marks::share;
-use crate::report::plot::Series;
+use crate::report::plot::{self, Series};
 use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::layout::panes;
@@ -72,6 +72,19 @@ impl Page for Compare {
 
     fn point(&self, app: &mut App, mouse: MouseEvent) -> Option<Action> {
         point(app, mouse)
+    }
+
+    fn plot(&self, app: &App) -> Option<String> {
+        let titles = app.titles();
+        let named = app
+            .comparing
+            .summary
+            .curves
+            .iter()
+            .zip(titles)
+            .map(|(curve, name)| Series { name, ..curve.clone() });
+        let series: Vec<Series> = named.collect();
+        (!series.is_empty()).then(|| plot::curves(&series, "k", "MRecall"))
     }
 
     fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {

@@ -1,22 +1,28 @@
 //! Looking for detectors, fetching one, switching to one, and the table of all.
 
+use std::collections::BTreeSet;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph};
 
 use super::Choosing;
+use crate::corpus::PassageIx;
 use crate::detect::registry::NamedDetector;
 use crate::engine::detectors::{DetectorEvent, DetectorOffer, Presence};
 use crate::engine::{Batch, Reply};
+use crate::report::decisions::Decisions;
+use crate::report::plot::{Series, curves};
 use crate::report::safe;
 use crate::tui::app::{App, Corpus};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
-use crate::tui::screens::lanes::question;
+use crate::tui::screens::lanes::{question, switches};
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::{columns_of, fit, paragraph, span};
+use crate::tui::widgets;
+use crate::tui::widgets::text::{columns_of, fit, paragraph, say, span};
 
 /// The detectors screen.
 pub struct Detectors;
@@ -56,6 +62,10 @@ impl Page for Detectors {
 
     fn settled(&self, app: &App) -> bool {
         app.choosing.served.is_some() && app.choosing.fetching.is_none()
+    }
+
+    fn plot(&self, app: &App) -> Option<String> {
+        plot(app)
     }
 
     fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
@@ -111,6 +121,9 @@ fn choose(app: &mut App) -> Vec<Effect> {
         return vec![Effect::Batch(number, Batch::Fetch(detector))];
     }
     let used = offer.is_used(&app.detector, app.llm.as_ref());
+    if !used && switches::waits_for_labels(app) {
+        return Vec::new();
+    }
     let mut effects = app.leave();
     if used {
         app.notice = Some(format!("{} judges already", offer.name));
@@ -203,7 +216,66 @@ fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         lines.push(Line::from(span(text + &pad, meaning, theme)));
     }
     lines.extend(below);
+    let used = (lines.len() as u16).min(inner.height);
     frame.render_widget(Paragraph::new(lines), inner);
+    draw_risk(app, theme, Rect { y: inner.y + used, height: inner.height - used, ..inner }, frame);
+}
+
+/// The decisions of the detector on the passages of the lanes that have labels, measured against these; `None` without two sides or labels.
+fn decisions(app: &App) -> Option<Decisions> {
+    app.question.sides()?;
+    let places: BTreeSet<PassageIx> =
+        app.lanes.iter().flat_map(|lane| lane.ranking.iter().map(|ranked| ranked.at)).collect();
+    let known = places.into_iter().filter_map(|at| {
+        let decision = app.judgments.by_model_alone(at)?;
+        let label = |i: usize| app.judgments.pair(at, i).and_then(|pair| pair.human.or(pair.gold));
+        Some((decision, [label(0)?, label(1)?]))
+    });
+    let known: Vec<_> = known.collect();
+    Decisions::of(&known).filter(|decisions| !decisions.curve().is_empty())
+}
+
+/// The fewest rows of the curve, with its title.
+const CURVE_ROWS: u16 = 9;
+
+/// Draws risk over coverage on the labelled passages of the present question, where there is room.
+fn draw_risk(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    if area.height < CURVE_ROWS {
+        return;
+    }
+    let Some(decisions) = decisions(app) else {
+        let key = app.key(Context::Lanes, Action::NextLabelSource);
+        let text = match app.question.sides() {
+            Some(_) => format!(
+                "\nNo labelled passage of this question was judged, so there is no curve of risk over coverage. {key} on the lanes \
+                 lets the model's verdicts count; then labelled passages are judged too."
+            ),
+            None => "\nRisk over coverage is shown for a question with two sides.".into(),
+        };
+        return say(&text, Meaning::Muted, theme, area, frame);
+    };
+    let points = decisions.curve().to_vec();
+    let title = format!(
+        " risk (share of the shown sides that are wrong) over coverage (share shown), this question: {} labelled passages for one side ",
+        decisions.one_sided()
+    );
+    let title = fit(&title, usize::from(area.width));
+    frame.render_widget(span(title, Meaning::Title, theme), Rect { y: area.y + 1, height: 1, ..area });
+    let below = Rect { y: area.y + 2, height: area.height - 2, ..area };
+    let labels = ["0", ".25", ".5", ".75", "1"].map(str::to_owned).to_vec();
+    widgets::draw(app, theme, &[points], ((0.0, 1.0), labels), below, frame);
+}
+
+/// The curve of risk over coverage as a picture.
+fn plot(app: &App) -> Option<String> {
+    let decisions = decisions(app)?;
+    let (name, points) = (app.detector.to_string(), decisions.curve().to_vec());
+    let series = [Series { name, points, ..Series::default() }];
+    Some(curves(
+        &series,
+        "coverage: share of the passages whose side is shown",
+        "risk: share of these that are wrong",
+    ))
 }
 
 /// The lines below the table: the marked detector's origin, and what is in progress.

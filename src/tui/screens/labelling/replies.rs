@@ -45,13 +45,20 @@ pub(super) fn take_annotation(
     effects
 }
 
-/// Orders the passages and shows the first one without a label.
+/// Orders the passages, and shows the one that was under the cursor on the lanes, else the first one without a label.
 pub(super) fn arrange(app: &mut App) {
     app.labelling.arrange(app.judgments.rule().threshold);
     let labelling = &mut app.labelling;
     // `next` starts after this one, so it finds the first.
     labelling.at = labelling.queue.len().saturating_sub(1);
-    let first = labelling.next().unwrap_or(0);
+    let wanted = labelling.wanted.take().and_then(|(question, id)| {
+        let is = |place: &usize| {
+            let item = labelling.open().and_then(|open| open.items.get(*place));
+            item.is_some_and(|item| item.question == question && item.passage.id == id)
+        };
+        labelling.queue.iter().position(is)
+    });
+    let first = wanted.or_else(|| labelling.next()).unwrap_or(0);
     labelling.show(first);
 }
 

@@ -26,8 +26,10 @@ pub struct Labelling {
     pub queue: Vec<usize>,
     /// The passage shown, as an index into the queue.
     pub at: usize,
-    /// Its label as it is being decided.
+    /// The label of the passage shown as it is being decided.
     pub draft: View,
+    /// The passage that was under the cursor on the lanes: its question and its id. It is shown first.
+    pub wanted: Option<(String, String)>,
     /// Set while a decision is being written: whether the next passage is shown afterwards.
     pub saving: Option<bool>,
     /// Keys pressed meanwhile; they are handled once it is written.

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use ratatui::Frame;
-use ratatui::layout::{Alignment, Rect};
+use ratatui::layout::{Alignment, Position, Rect};
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 use unicode_width::UnicodeWidthStr;
 
 use super::figures::{self, cell, counts, missing_forms};
+use crate::corpus::PassageIx;
 use crate::corpus::store::NONE;
 use crate::engine::Ranked;
 use crate::engine::recipe::Switch;
 use crate::report::marks::{Mark, share};
 use crate::report::safe;
-use crate::tui::app::{App, Corpus, Lane, LaneState};
+use crate::tui::app::{App, Corpus, Lane, LaneState, NUMBERS};
+use crate::tui::config::Tint;
 use crate::tui::keymap::{Action, Context};
 use crate::tui::layout::{LanePanes, Panes, arrange};
 use crate::tui::theme::{Meaning, Theme};
@@ -223,6 +225,10 @@ fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
         ));
         let area = Rect { y: pane.list.y + row as u16 * pane.rows, height: pane.rows, ..pane.list };
         frame.render_widget(Paragraph::new(lines), area);
+        if app.settings.tint == Tint::On && i < app.k && !mine {
+            let behind = Rect { height: area.height.min(1), ..area };
+            frame.buffer_mut().set_style(behind, theme.style(Meaning::Tint(mark)));
+        }
     }
 }
 
@@ -250,23 +256,46 @@ fn head(
     let p = if app.judgments.perspectives > 0 { format!("{p:>3} ") } else { String::new() };
     let value = field_value(app, theme, ranked, (width / 4).clamp(4, VALUE));
     let tag = value.as_ref().map_or(0, |value| value.width() + 1);
-    let fixed = rank.width() + 3 + p.width() + columns_of(&score) + 1 + tag;
+    let column = statement_column(app, theme, ranked.at, width);
+    let marks = column.as_ref().map_or(3, |column| column.len() + 1);
+    let fixed = rank.width() + marks + p.width() + columns_of(&score) + 1 + tag;
     // The text of a passage that only a run names says no more than that.
     let outside = ranked.at.as_outside().is_some() && ranked.passage.title.is_empty();
     let heading = if outside { &ranked.passage.id } else { ranked.passage.heading() };
     let title = fit(&safe::line(heading), width.saturating_sub(fixed));
     let pad = " ".repeat(width.saturating_sub(fixed + columns_of(&title)) + 1);
     let of_p = Meaning::Side(if mark == Mark::Pending { Mark::None } else { mark });
-    let mut spans = vec![
-        span(rank, Meaning::Muted, theme),
-        span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme),
-        span(p, of_p, theme),
-        passage_span(title, meaning, theme),
-        Span::raw(pad),
-    ];
+    let mut spans = vec![span(rank, Meaning::Muted, theme)];
+    match column {
+        Some(column) => spans.extend(column.into_iter().chain([Span::raw(" ")])),
+        None => spans.push(span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme)),
+    }
+    spans.extend([span(p, of_p, theme), passage_span(title, meaning, theme), Span::raw(pad)]);
     spans.extend(value.into_iter().flat_map(|value| [value, Span::raw(" ")]));
     spans.push(span(score, Meaning::Muted, theme));
     spans
+}
+
+/// The columns of a lane that leave room for a cell for every statement beside the title.
+const ROOMY: usize = 36;
+
+/// One cell a statement of a many-sided question, in its colour and with its number: filled if the passage supports it, a dot if not. The page of
+/// statements that the number keys label; `None` for two sides, or without room.
+fn statement_column(app: &App, theme: Theme, at: PassageIx, width: usize) -> Option<Vec<Span<'static>>> {
+    let count = app.question.perspectives.len();
+    if count < 3 || width < ROOMY || app.judgments.support(at).is_none() {
+        return None;
+    }
+    let supported = app.supported(at);
+    let first = app.statement_page() * NUMBERS;
+    let cells = (first..(first + NUMBERS).min(count)).map(|i| {
+        let own = theme.style(Meaning::Side(Mark::of(i, &app.question)));
+        match supported.contains(&i) {
+            true => Span::styled((i - first + 1).to_string(), own.add_modifier(Modifier::REVERSED)),
+            false => span(app.glyphs.dot(), Meaning::Muted, theme),
+        }
+    });
+    Some(cells.collect())
 }
 
 /// The passage's value of the field shown on the lanes.
@@ -303,19 +332,30 @@ fn preview(theme: Theme, ranked: &Ranked, width: usize, rows: usize, deep: bool)
     lines.into_iter().map(line).collect()
 }
 
+/// The rows of the completions, below the question line.
+fn completion_area(app: &App, panes: &Panes) -> Rect {
+    let left = if panes.question.width >= 48 { columns_of(NAME) as u16 - 1 } else { 0 };
+    Rect {
+        x: left,
+        y: panes.question.bottom(),
+        width: panes.question.width.saturating_sub(left),
+        height: (app.completions.len() as u16)
+            .min(app.size.height.saturating_sub(panes.question.bottom() + 1)),
+    }
+}
+
+/// The completion at a place, as an index.
+pub fn completion_at(app: &App, panes: &Panes, at: Position) -> Option<usize> {
+    let area = completion_area(app, panes);
+    (app.typing && area.contains(at)).then(|| usize::from(at.y - area.y))
+}
+
 /// Draws the completions below the question line, over the panes.
 fn completions(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     if !app.typing || app.completions.is_empty() {
         return;
     }
-    let left = if panes.question.width >= 48 { columns_of(NAME) as u16 - 1 } else { 0 };
-    let area = Rect {
-        x: left,
-        y: panes.question.bottom(),
-        width: panes.question.width.saturating_sub(left),
-        height: (app.completions.len() as u16)
-            .min(frame.area().height.saturating_sub(panes.question.bottom() + 1)),
-    };
+    let area = completion_area(app, panes);
     let line = |(i, text): (usize, &String)| {
         let text = format!(" {} ", fit(&safe::line(text), usize::from(area.width).saturating_sub(2)));
         let pad = " ".repeat(usize::from(area.width).saturating_sub(columns_of(&text)));

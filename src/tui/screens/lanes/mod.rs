@@ -256,6 +256,13 @@ pub const KEYS: &[Binding] = &[
     ),
     bind(Context::Lanes, &["Q"], Action::PickQuestion, "", "choose a question of the set"),
     bind(Context::Lanes, &["C"], Action::PickCorpus, "", "choose another corpus"),
+    bind(
+        Context::Lanes,
+        &["B"],
+        Action::MakeCorpus,
+        "",
+        "build a corpus for the question from pages of the web, which the configuration's `provider` finds",
+    ),
     bind(Context::Lanes, &["d"], Action::DropLane, "", "drop the lane"),
     bind(Context::Lanes, &["["], Action::LaneLeft, "", "move the lane to the left"),
     bind(Context::Lanes, &["]"], Action::LaneRight, "", "move the lane to the right"),

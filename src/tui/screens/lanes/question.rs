@@ -1,5 +1,6 @@
 //! The question line: typing, completing and asking.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
@@ -11,10 +12,12 @@ use crate::engine::{Judgments, Reach, Turn};
 use crate::question::{By, Question, resolve};
 use crate::tui::acts::{Acts, Lane, State};
 use crate::tui::app::{App, Corpus, Filter, LaneState};
+use crate::tui::config::Config;
 use crate::tui::keymap::{Action, Screen};
 use crate::tui::layout::keep_in_view;
-use crate::tui::message::Effect;
+use crate::tui::message::{Effect, Gather, Gathered};
 use crate::tui::screens::passage::Reading;
+use crate::work::Job;
 
 /// The pause in typing after which the term lanes run.
 const SHORT: Duration = Duration::from_millis(60);
@@ -203,6 +206,65 @@ pub fn reopen(app: &mut App) {
         }
     }
     forget_judgments(app);
+}
+
+/// Makes a corpus for the question from the web.
+pub fn make_corpus(app: &mut App) -> Vec<Effect> {
+    let refused = if app.replay.is_some() {
+        Some("a replay fetches nothing from the web")
+    } else if app.question.text.is_empty() {
+        Some("ask a question first; a corpus is made for it")
+    } else if app.gathering.is_some() {
+        Some("a corpus is being made already; Esc stops that")
+    } else if app.settings.provider.wants_contact() && app.settings.contact.is_none() {
+        Some(
+            "wikis refuse programs that do not say whom to write to: put contact = \"you@example.org\" into the configuration \
+             (`parallax config path` names the file)",
+        )
+    } else {
+        None
+    };
+    if let Some(reason) = refused {
+        app.notice = Some(reason.into());
+        return Vec::new();
+    }
+    let Config { provider, contact, .. } = app.settings.clone();
+    app.notice = Some(format!("{provider} is searched for this question; Esc stops"));
+    app.gathering = Some(app.question.text.clone());
+    vec![Effect::Gather(Box::new(Gather { question: app.question.clone(), provider, contact }))]
+}
+
+/// Opens a corpus that grew or is complete, if its question still stands in the lanes.
+pub fn take_gathered(app: &mut App, gathered: Gathered) -> Vec<Effect> {
+    // The corpus stays while labels of its passages are written.
+    let shown = app.screen == Screen::LANES && !app.typing && app.palette.is_none() && !app.acts.is_writing();
+    let mine = app.gathering.as_ref() == Some(&app.question.text);
+    let opened = |app: &mut App, corpus: PathBuf| {
+        change_corpus(app);
+        vec![Effect::UseCorpus(Some(corpus))]
+    };
+    match gathered {
+        // A corpus that is still being opened is not opened again: the next growth is never far.
+        Gathered::Grew(corpus) if shown && mine && !matches!(app.corpus, Corpus::Opening) => {
+            opened(app, corpus)
+        }
+        Gathered::Grew(_) => Vec::new(),
+        Gathered::Ended(ended) => {
+            // Another corpus was chosen meanwhile.
+            let Some(question) = app.gathering.take() else { return Vec::new() };
+            app.jobs.retain(|(progress, _)| progress.job != Job::Gathering);
+            let (effects, text) = match ended {
+                Ok((Some(corpus), text)) if shown && mine => (opened(app, corpus), text),
+                Ok((Some(corpus), text)) => {
+                    (Vec::new(), format!("{text}: the corpus of `{question}` is {}", corpus.display()))
+                }
+                Ok((None, text)) => (Vec::new(), format!("{text}: there is no corpus")),
+                Err(reason) => (Vec::new(), reason),
+            };
+            app.notice = Some(text);
+            effects
+        }
+    }
 }
 
 /// Forgets everything that belongs to the open corpus, because another one is opened.

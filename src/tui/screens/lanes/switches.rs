@@ -8,9 +8,10 @@ use crate::annotate::View;
 use crate::corpus::PassageIx;
 use crate::detect::{LabelSource, PairLabels};
 use crate::engine::recipe::{Mmr, Rerank, Switch, Toward};
-use crate::engine::{Labelling, Recipe, SetLabel, SetTo, Turn, Written};
+use crate::engine::{Judgments, Labelling, Recipe, SetLabel, SetTo, Turn, Written};
 use crate::expand::Kind;
 use crate::project::Variant;
+use crate::question::Question;
 use crate::report::marks::Mark;
 use crate::tui::acts::{HeldLabel, LabelStep, LabelTo, State, Step};
 use crate::tui::app::{App, Corpus, Lane, LaneState, NUMBERS, Options};
@@ -381,7 +382,9 @@ pub fn take_label(app: &mut App, number: u64, set: Result<Box<(Written, View)>, 
                 acts.pending.retain(|(pending, _)| *pending != needless.number);
             }
             app.notice = Some(reason);
-            return send_labels(app);
+            let mut effects = send_labels(app);
+            effects.extend(left(app));
+            return effects;
         }
     };
     let steps = acts.undo.iter_mut().chain(&mut acts.redo).filter_map(|step| step.label.as_mut());
@@ -396,11 +399,53 @@ pub fn take_label(app: &mut App, number: u64, set: Result<Box<(Written, View)>, 
     // A label that was undone before it was on disk does not show up: the replies to later orders say what counts.
     let entry = &written.entry;
     let undone = acts.held.iter().any(|held| is_for(held, &entry.question, &entry.passage));
-    let effects = send_labels(app);
+    let mut effects = send_labels(app);
+    let mut late = |state: &mut State| {
+        count_label(&mut state.judgments, &state.question, &written);
+        state.by_hand |= first;
+    };
+    app.acts.change_since(number, &mut late);
     if !undone {
         apply(app, &written, first);
     }
+    effects.extend(left(app));
     effects
+}
+
+/// Sets in judgments of a question what was written.
+fn count_label(judgments: &mut Judgments, question: &Question, written: &Written) {
+    let Some(at) = written.at.filter(|_| written.entry.question == question.text) else { return };
+    for (i, statement) in question.perspectives.iter().enumerate() {
+        let found = written.labels.iter().find(|(of, _)| of == statement);
+        // An answer that was taken back is in no list.
+        let human = found.and_then(|(_, human)| *human);
+        if judgments.pair(at, i).and_then(PairLabels::by_hand_or_tied) != human {
+            judgments.set_human(at, i, human);
+        }
+    }
+}
+
+/// Leaves the program; while a label that was undone is not back yet as it was, only once it is. A second time leaves at once.
+pub fn quit(app: &mut App) -> Vec<Effect> {
+    if app.acts.held.is_empty() || std::mem::replace(&mut app.acts.leaving, true) {
+        return vec![Effect::Quit];
+    }
+    app.notice = Some("a label is being taken back; the program ends when that is on disk".into());
+    Vec::new()
+}
+
+/// Ends the program if it waited for labels and they are on disk.
+fn left(app: &App) -> Option<Effect> {
+    (app.acts.leaving && !app.acts.is_writing()).then_some(Effect::Quit)
+}
+
+/// Whether labels are still on their way to the disk. Then the corpus and its engine stay: their replies say what undoing restores.
+pub fn waits_for_labels(app: &mut App) -> bool {
+    let waits = app.acts.is_writing();
+    if waits {
+        app.notice = Some("labels are being written; try again in a moment".into());
+    }
+    waits
 }
 
 /// Lets a written label count in the figures.
@@ -408,18 +453,8 @@ fn apply(app: &mut App, written: &Written, first: bool) {
     if let (Corpus::Open(opened), true) = (&mut app.corpus, first) {
         opened.by_hand = true;
     }
-    if written.entry.question != app.question.text {
-        return;
-    }
-    let Some(at) = written.at else { return };
-    for (i, statement) in app.question.perspectives.iter().enumerate() {
-        let found = written.labels.iter().find(|(of, _)| of == statement);
-        // An answer that was taken back is in no list.
-        let human = found.and_then(|(_, human)| *human);
-        if app.judgments.pair(at, i).and_then(PairLabels::by_hand_or_tied) != human {
-            app.judgments.set_human(at, i, human);
-        }
-    }
+    count_label(&mut app.judgments, &app.question, written);
+    let Some(at) = written.at.filter(|_| written.entry.question == app.question.text) else { return };
     if first {
         app.notice = Some(said(app, at, &written.entry.by));
     }

@@ -84,6 +84,10 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
     match mouse.kind {
         MouseEventKind::Down(MouseButton::Left) => {
             let panes = panes(app);
+            if let Some(place) = draw::completion_at(app, &panes, at) {
+                app.completion = Some(place);
+                return Some(Action::Ask);
+            }
             if panes.question.contains(at) {
                 act_on_lanes(app, Action::EditQuestion);
                 return None;
@@ -143,6 +147,7 @@ pub fn act_on_lanes(app: &mut App, action: Action) -> Vec<Effect> {
         Action::NextLabelPage => switches::next_label_page(app),
         Action::PickQuestion => return pick(app, Picker::Questions),
         Action::PickCorpus => return pick(app, Picker::Corpora),
+        Action::MakeCorpus => return question::make_corpus(app),
         Action::NextLane => app.lane = (app.lane + 1) % app.lanes.len().max(1),
         Action::PreviousLane => app.lane = (app.lane + app.lanes.len().max(1) - 1) % app.lanes.len().max(1),
         Action::Down => step(app, 1),
@@ -185,6 +190,10 @@ fn go_back(app: &mut App) -> Vec<Effect> {
     let filtered = !app.filter.line.value().trim().is_empty();
     if !app.settled && !app.question.text.is_empty() {
         return switches::cancel(app);
+    }
+    if app.gathering.is_some() {
+        app.notice = Some("no more pages are fetched; what is there stays".into());
+        return vec![Effect::StopGathering];
     }
     if filtered {
         app.filter = Filter::default();

@@ -21,9 +21,10 @@ use crate::tui::keymap::{Action, Context, shown};
 use crate::tui::layout::keep_in_view;
 use crate::tui::message::Effect;
 use crate::tui::screens::lanes::update::MAX_K;
-use crate::tui::screens::lanes::{question, update};
+use crate::tui::screens::lanes::{question, switches, update};
 use crate::tui::theme::{Look, Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, span};
+use crate::work::Job;
 
 /// Finds the entries that match the words; `below` is the context that actions are performed in.
 pub fn refresh(app: &mut App, below: Context) {
@@ -256,9 +257,13 @@ pub fn choose(app: &mut App, does: Does) -> Vec<Effect> {
             let question = opened.questions.get(i).cloned();
             question.map_or_else(Vec::new, |question| question::ask_question(app, question))
         }
+        Does::Corpus(_) if switches::waits_for_labels(app) => Vec::new(),
         Does::Corpus(corpus) => {
             question::change_corpus(app);
-            vec![Effect::UseCorpus(corpus)]
+            // A corpus that is being made would take its place when it has grown.
+            let stop = app.gathering.take().map(|_| Effect::StopGathering);
+            app.jobs.retain(|(progress, _)| progress.job != Job::Gathering);
+            stop.into_iter().chain([Effect::UseCorpus(corpus)]).collect()
         }
     }
 }

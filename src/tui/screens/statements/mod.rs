@@ -22,6 +22,8 @@ pub struct Editing {
     pub at: usize,
     /// The index of the supporting one of two.
     pub supports: usize,
+    /// The question for which the editor opened by itself last.
+    pub offered: Option<String>,
 }
 
 /// The keys.

@@ -67,16 +67,27 @@ pub fn open(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     let mut lines: Vec<Input> = app.question.perspectives.iter().cloned().map(Input::new).collect();
-    let drafted = lines.is_empty() && app.foreign.is_none();
-    if let Some(draft) = draft(&app.question.text).filter(|_| drafted) {
-        lines = draft.map(Input::new).into();
-        app.notice =
-            Some("no rule turns this text into two sides, so this is a draft: change it, or take it".into());
+    if lines.is_empty() {
+        let key = |action| app.key(Context::Statements, action);
+        let (take, leave) = (key(Action::ApplyStatements), key(Action::Back));
+        let (why, what) = match (app.foreign, draft(&app.question.text)) {
+            (Some(language), _) => (
+                format!("statements are made from English alone, and this is {language}"),
+                "type what each side says",
+            ),
+            (None, Some(draft)) => {
+                lines = draft.map(Input::new).into();
+                ("no rule turns this text into two sides".into(), "this is a draft, change it")
+            }
+            (None, None) => ("no rule turns this text into two sides".into(), "type what each side says"),
+        };
+        app.notice = Some(format!("{why}: {what}; {take} uses it, {leave} goes on without sides"));
     }
     while lines.len() < 2 {
         lines.push(Input::default());
     }
-    app.editing = Editing { lines, at: 0, supports: app.question.supports.unwrap_or(0) };
+    let supports = app.question.supports.unwrap_or(0);
+    app.editing = Editing { lines, at: 0, supports, offered: app.editing.offered.take() };
     app.screen = Screen::STATEMENTS;
     Vec::new()
 }

@@ -254,20 +254,7 @@ fn note_lines(list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
 
 /// Draws both measures over λ, as far as they have arrived.
 fn draw_curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let tallies = app.tuning.tallies.as_deref().unwrap_or_default();
-    let mut points: [Vec<(f64, f64)>; 2] = Default::default();
-    for (form, tally) in app.tuning.forms.iter().zip(tallies) {
-        let lambda = match form.switches.rerank {
-            Some(Rerank::Mmr(Mmr { lambda, .. })) => f64::from(lambda),
-            Some(_) => continue,
-            None => 1.0,
-        };
-        points[0].extend(tally.mrecall().map(|value| (lambda, value)));
-        points[1].extend(tally.prec().map(|value| (lambda, value)));
-    }
-    for points in &mut points {
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    }
+    let points = app.tuning.curves();
     let notes = app
         .lanes
         .get(app.lane)
@@ -346,16 +333,23 @@ fn draw_plane(
     if rows < LEAST {
         return 0;
     }
+    let area = Rect { y: inner.bottom() - rows, height: rows, ..inner };
+    widgets::draw_moves(app, theme, &moves(app, lane, projected), PLANE, area, frame);
+    rows
+}
+
+/// The names of the axes of the plane.
+pub const PLANE: (&str, &str) = ("nearer to the first pole", "score");
+
+/// The marks of the first passages, and their places in the plane before and after the projection.
+pub fn moves(app: &App, lane: &Lane, projected: &Projected) -> Vec<(Mark, [(f64, f64); 2])> {
     let moves = lane.ranking.iter().take(app.k.max(20)).filter_map(|ranked| {
         let point = projected.points.get(&ranked.at)?;
         let place = |x: f32, y: f32| (f64::from(x), f64::from(y));
         let ends = [place(point.before, point.plain), place(point.after, point.score)];
         Some((app.mark(ranked.at), ends))
     });
-    let area = Rect { y: inner.bottom() - rows, height: rows, ..inner };
-    let names = ("nearer to the first pole", "score");
-    widgets::draw_moves(app, theme, &moves.collect::<Vec<_>>(), names, area, frame);
-    rows
+    moves.collect()
 }
 
 /// Marks above an axis; marks at the same place are stacked.

@@ -7,7 +7,7 @@ pub mod update;
 
 use tui_input::Input;
 
-use crate::engine::recipe::Switch;
+use crate::engine::recipe::{Mmr, Rerank, Switch};
 use crate::engine::{Recipe, Tally};
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
@@ -52,6 +52,26 @@ impl Default for Tuning {
             scroll: 0,
             typed: None,
         }
+    }
+}
+
+impl Tuning {
+    /// MRecall and Prec over λ of MMR, as far as they have arrived; without MMR λ is 1.
+    pub fn curves(&self) -> [Vec<(f64, f64)>; 2] {
+        let mut points: [Vec<(f64, f64)>; 2] = Default::default();
+        for (form, tally) in self.forms.iter().zip(self.tallies.as_deref().unwrap_or_default()) {
+            let lambda = match form.switches.rerank {
+                Some(Rerank::Mmr(Mmr { lambda, .. })) => f64::from(lambda),
+                Some(_) => continue,
+                None => 1.0,
+            };
+            points[0].extend(tally.mrecall().map(|value| (lambda, value)));
+            points[1].extend(tally.prec().map(|value| (lambda, value)));
+        }
+        for points in &mut points {
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        points
     }
 }
 

@@ -11,7 +11,9 @@ use crate::engine::recipe::{Diversify, Mmr, Project, Rerank, Switch, Switches, T
 use crate::engine::{Batch, Recipe, Reply, Sweep};
 use crate::expand::Kind;
 use crate::project::Variant;
-use crate::tui::app::{App, Corpus};
+use crate::report::marks::Mark;
+use crate::report::plot::{Moved, Series, curves, moves};
+use crate::tui::app::{App, Corpus, LaneState};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
@@ -73,6 +75,10 @@ impl Page for Tune {
 
     fn settled(&self, app: &App) -> bool {
         app.tuning.ended
+    }
+
+    fn plot(&self, app: &App) -> Option<String> {
+        plot(app)
     }
 
     fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
@@ -264,4 +270,34 @@ fn projections(recipe: &Recipe, perspectives: usize) -> Vec<Recipe> {
     let others = (0..perspectives).map(Toward::Perspective).filter(|other| *other != toward);
     forms.extend(others.map(|other| form(variant, other)));
     forms
+}
+
+/// The curve over λ, or the plane of a projection, as a picture.
+fn plot(app: &App) -> Option<String> {
+    let lane = app.lanes.get(app.lane)?;
+    match app.tuning.switch {
+        Switch::Mmr => {
+            let names = ["MRecall", "Prec"].map(|name| format!("{name}@{}", app.k));
+            let lines = names.into_iter().zip(app.tuning.curves());
+            let series: Vec<Series> =
+                lines.map(|(name, points)| Series { name, points, ..Series::default() }).collect();
+            let name = lane.recipe.title();
+            series.iter().any(|one| !one.points.is_empty()).then(|| curves(&series, "λ of MMR", &name))
+        }
+        Switch::Project => {
+            let projected = lane.ranking.trace.projected().filter(|_| lane.state == LaneState::Ready)?;
+            let moved = draw::moves(app, lane, projected).into_iter().map(|(mark, [from, to])| {
+                let side = match mark {
+                    Mark::Support => Some(0),
+                    Mark::Oppose => Some(1),
+                    Mark::Several => Some(2),
+                    Mark::None => Some(3),
+                    Mark::Other(_) | Mark::Unclear | Mark::Pending => None,
+                };
+                Moved { side, from, to }
+            });
+            Some(moves(&moved.collect::<Vec<_>>(), draw::PLANE.0, draw::PLANE.1))
+        }
+        Switch::Expand | Switch::Diversify => None,
+    }
 }
