@@ -1,5 +1,6 @@
 //! Writes the table of agreement, the queue of disagreements and the fitted threshold as text, Markdown, TSV and JSON.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde_json::{Value, json};

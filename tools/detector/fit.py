@@ -5,9 +5,10 @@ python fit.py --dev dev.npz --test test.npz --out joint.json      (dev.npz and t
 Forms of e and s, and the reading (cosine or not), are those with the least log loss over ten folds of development questions.
 The thresholds come from the probabilities of the folds, that is, of questions the heads did not see:
   rho   the engaged threshold: best F1 of "supports at least one side"
-  tau   least surety of a side shown such that .80 of the sides shown are right; with it rho may rise, and of all pairs that
-        reach .80 the one that shows most sides is taken; null if none shows .05 of them, or fewer than 40: the best of many
-        thresholds on a handful of passages is luck (`without_enough` holds it, with what it reaches on the test split)
+  tau   least surety of a side shown such that at least .80 of the sides shown are right, with 95 % confidence (the lower end of
+        Wilson's interval: the best of two thousand pairs of thresholds is partly luck); with it rho may rise, and of all pairs that
+        reach it the one that shows most sides is taken; null if none shows .05 of them, or fewer than 40
+        (`without_enough` holds the best of those, with what it reaches on the test split)
   theta best F1 of P(supports a statement), for single statements
 Nothing is fitted on the test split. Intervals: 95 %, bootstrap over questions.
 """
@@ -69,13 +70,19 @@ def shown(r, s, two, rho, tau):
     return on.sum(), right.sum(), (on & one).sum(), one.sum()
 
 
+def least_share(right, n, z=1.645):
+    """The lower end of Wilson's interval of a share: with 95 % confidence it is not lower."""
+    p = right / n
+    return (p + z * z / (2 * n) - z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / (1 + z * z / n)
+
+
 def thresholds(r, s, two, enough=ENOUGH):
     rho, f1 = common.best_threshold((two != D.NEITHER).astype(int), r)
     best = None
     for a in np.unique(np.quantile(r[r >= rho], np.linspace(0, 0.95, 39))):
         for tau in np.unique(np.quantile(D.sigmoid(np.abs(s)), np.linspace(0, 0.98, 50))):
             n, right, one, every = shown(r, s, two, a, tau)
-            if n >= enough and right / n >= RIGHT and one / every >= LEAST and (best is None or one > best[0]):
+            if n >= enough and least_share(right, n) >= RIGHT and one / every >= LEAST and (best is None or one > best[0]):
                 best = (one, float(a), float(tau))
     return float(rho), float(best[1]) if best else float(rho), float(best[2]) if best else None
 

@@ -297,7 +297,7 @@ mod every_plot_tests {
     }
 
     /// Draws one of each plot, with a name and a value in it.
-    fn all(name: &str, value: f64) -> [String; 6] {
+    fn all(name: &str, value: f64) -> [String; 7] {
         let name = name.to_owned();
         let both = (value, 0.5);
         [

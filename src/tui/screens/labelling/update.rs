@@ -130,7 +130,8 @@ pub fn open(app: &mut App) -> Vec<Effect> {
     question::read_line(app);
     app.screen = Screen::LABELLING;
     let wanted = app.open_passage().map(|(_, passage)| (app.question.text.clone(), passage.id.clone()));
-    app.labelling = Labelling { wanted, ..Labelling::default() };
+    app.labelling = Labelling::default();
+    app.labelling.wanted = wanted;
     let (items, questions) = (pool(app), vec![app.question.clone()]);
     // A replay must not write, not even a lock file.
     let order = if app.replay.is_some() { engine::Labelling::Show } else { engine::Labelling::Open };
