@@ -79,12 +79,8 @@ const WORDINGS: [(&str, &str); 3] =
 /// Returns a line for every lane: Δ in the three wordings, with intervals. A wording in which no passage supports has no point.
 fn deltas(table: &Table) -> Vec<Series> {
     let column = |wording: &str| {
-        let is_asked = |head: &Head| {
-            head.name
-                .strip_prefix("Δ@")
-                .and_then(|name| name.split_once(' '))
-                .is_some_and(|(_, own)| own == wording)
-        };
+        let is_asked =
+            |head: &Head| head.name.starts_with("Δ@") && head.name.ends_with(&format!(" {wording}"));
         table.columns.iter().position(is_asked)
     };
     let places: Vec<usize> = WORDINGS.iter().filter_map(|(wording, _)| column(wording)).collect();

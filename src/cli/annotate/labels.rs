@@ -72,14 +72,9 @@ fn settle(file: &Path, decisions: Vec<Decision>, how: OnConflict) -> anyhow::Res
         let first = &decisions[group[0]];
         let said: Vec<&str> =
             group.iter().map(|at| if decisions[*at].supports { "yes" } else { "no" }).collect();
-        format!(
-            "  {}: {} [{}] {}: {}",
-            safe::line(&first.by),
-            safe::line(&first.question),
-            safe::line(&first.passage),
-            safe::line(&first.perspective),
-            said.join(", ")
-        )
+        let [by, question, passage, perspective] =
+            [&first.by, &first.question, &first.passage, &first.perspective].map(|text| safe::line(text));
+        format!("  {by}: {question} [{passage}] {perspective}: {}", said.join(", "))
     });
     let listed = shown.collect::<Vec<_>>().join("\n");
     let pairs = count(groups.len(), "pair has", "pairs have");
