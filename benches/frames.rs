@@ -109,6 +109,7 @@ fn opened() -> Opened {
         passages: PASSAGES as usize,
         questions: (0..50).map(question).collect(),
         labelled: true,
+        labels: ("gold".into(), "gold labels".into()),
         by_hand: false,
         reader: None,
         rule: Arc::default(),

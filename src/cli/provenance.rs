@@ -122,7 +122,7 @@ fn without_password(argument: &str) -> String {
 }
 
 /// A hash of a file's bytes, or of the names and bytes of all files in a folder. Locks and files under way do not count.
-fn content_hash(path: &Path) -> anyhow::Result<String> {
+pub fn content_hash(path: &Path) -> anyhow::Result<String> {
     fn add(hasher: &mut blake3::Hasher, path: &Path, name: &Path) -> anyhow::Result<()> {
         let unreadable = || format!("{} cannot be read", path.display());
         if path.is_dir() {
@@ -219,7 +219,13 @@ pub fn reproduce(common: &Common, args: &Reproduce) -> anyhow::Result<ExitCode> 
         bail!("the command failed ({status}); it was: parallax {}", then.command.join(" "));
     };
     let now: Record = serde_json::from_str(&made)?;
-    leaves("", &then.provenance, &now.provenance, &mut differs);
+    // A corpus is named after its file or folder, which may have another name here.
+    let content = |record: &Record| {
+        let mut provenance = record.provenance.clone();
+        provenance.get_mut("corpus").and_then(Value::as_object_mut).map(|corpus| corpus.remove("name"));
+        provenance
+    };
+    leaves("", &content(&then), &content(&now), &mut differs);
     let made_of = differs.len();
     leaves("", &figures(&then.table), &figures(&now.table), &mut differs);
     for line in &differs {

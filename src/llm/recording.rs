@@ -226,7 +226,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");
-        let alternatives = [(" Yes", -0.105_360_5), ("No", -2.302_585)]
+        let alternatives = [(" Yes", -0.105_360_5), ("No", -2.25)]
             .map(|(token, logprob)| Alternative { token: token.into(), logprob });
         let open = |inner| Recording::open(Recorded::default(), inner, path.clone()).unwrap();
         let model = |alternatives: &[Alternative]| Some(Arc::new(Sure(alternatives.into())) as Arc<dyn Chat>);
@@ -238,7 +238,7 @@ mod tests {
         let wanted = |prompt| Request { outcomes: vec![vec!["yes".into()]], ..request(prompt, 0) };
         let found = |prompt| again.reply(&wanted(prompt), &Stop::never()).unwrap().alternatives;
         assert_eq!((found("old"), found("new")), (Vec::new(), alternatives.to_vec()));
-        let changed = fs::read_to_string(&path).unwrap().replace("-2.302585", "-0.302585");
+        let changed = fs::read_to_string(&path).unwrap().replace("-2.25", "-0.25");
         assert!(Recorded::parse("r", changed.as_bytes()).unwrap_err().to_string().contains("the sum"));
     }
 

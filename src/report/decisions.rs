@@ -238,7 +238,7 @@ pub fn quality(
             let Some(ratio) = usual.filter(|usual| *usual > 0.0).map(|usual| *took as f64 / usual) else {
                 continue;
             };
-            if ratio < FAST || ratio > SLOW {
+            if !(FAST..=SLOW).contains(&ratio) {
                 far[usize::from(ratio > SLOW)] += 1;
                 outliers.push((ratio, *took, *label));
             }

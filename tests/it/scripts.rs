@@ -145,6 +145,8 @@ fn statements_typed_by_the_user_are_judged() {
 
 #[test]
 fn a_question_without_a_word_of_the_corpus_is_not_an_error() {
-    let frame = Theatre::new().play(140, 40, "qzxv wvkj<Enter><Wait>");
-    has(&frame, &["Nothing found", "press i to type them"]);
+    let draft = Theatre::new().play(140, 40, "qzxv wvkj<Enter><Wait>");
+    has(&draft, &["There is a good case for qzxv wvkj."]);
+    let lanes = Theatre::new().play(140, 40, "qzxv wvkj<Enter><Wait><Esc>");
+    has(&lanes, &["Nothing found", "press i to type them"]);
 }

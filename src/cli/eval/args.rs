@@ -7,6 +7,7 @@ use anyhow::bail;
 use clap::ValueEnum;
 
 use crate::cli::options::{Common, Layout, SetOf, SwitchArgs, Tune, set_name};
+use crate::cli::provenance::content_hash;
 use crate::engine::Recipe;
 use crate::measure::seeded::hashed;
 use crate::report::table::Table;
@@ -433,9 +434,10 @@ fn each_of_sets(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Com
 /// same table; `eval` has no `--seed`.
 pub const RESAMPLING_SEED: u64 = 0;
 
-/// The seed of a set's replicates. It differs between sets, so that their replicates are independent.
+/// The seed of a set's replicates. It differs between sets, so that their replicates are independent, and does not depend on where a set lies.
 pub fn seed(common: &Common) -> u64 {
-    hashed(&common.questions.first().map_or_else(String::new, |set| set_name(set)))
+    let content = |set: &PathBuf| content_hash(set).unwrap_or_else(|_| set_name(set));
+    hashed(&common.questions.first().map_or_else(String::new, content))
 }
 
 #[cfg(test)]

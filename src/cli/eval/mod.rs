@@ -93,8 +93,8 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     if args.target != Target::default() && args.correct.is_none() {
         bail!("--target is for --correct");
     }
-    if args.attribute.is_some() && args.suite != Suite::Bias {
-        bail!("--attribute is for eval bias");
+    if args.attribute.is_some() && !matches!(args.suite, Suite::Bias | Suite::Pir) {
+        bail!("--attribute is for eval bias and pir");
     }
     if !args.measures.is_empty() && !matches!(args.suite, Suite::Trec | Suite::Berds) {
         bail!(

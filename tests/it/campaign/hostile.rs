@@ -320,6 +320,39 @@ mod paths {
         ),
         ("eval sets", "jsonl", AFile, &["eval", "berds", "--lanes", "bm25", "--set", "name=x,corpus={}"]),
         ("eval types", "jsonl", AFile, &["eval", "reader", "--questions", "reading.json", "--types", "{}"]),
+        (
+            "questions split file",
+            "jsonl",
+            AFile,
+            &["questions", "split", "{}", "--topic", "t", "--dev", "d.jsonl", "--test", "t.jsonl"],
+        ),
+        (
+            "questions split dev",
+            "jsonl",
+            Output,
+            &["questions", "split", "set.jsonl", "--topic", "t", "--dev", "{}", "--test", "t.jsonl"],
+        ),
+        (
+            "questions split test",
+            "jsonl",
+            Output,
+            &["questions", "split", "set.jsonl", "--topic", "t", "--dev", "d.jsonl", "--test", "{}"],
+        ),
+        ("detect training", "tsv", Output, &["detect", "--pairs", "pairs.tsv", "--training", "{}"]),
+        ("corpus overlap first", "folder", AFile, &["corpus", "overlap", "{}", "second"]),
+        ("corpus overlap second", "folder", AFile, &["corpus", "overlap", "first", "{}"]),
+        (
+            "corpus pir name",
+            "jsonl",
+            AFile,
+            &["corpus", "pir", "{}", "--topic", "t", "--side", "s", "--out", "o"],
+        ),
+        (
+            "corpus pir out",
+            "folder",
+            OutputFolder,
+            &["corpus", "pir", "tiny.jsonl", "--topic", "t", "--side", "s", "--out", "{}"],
+        ),
         ("questions info files", "jsonl", AFile, &["questions", "info", "{}"]),
         ("eval correct", "project", AFile, &["eval", "berds", "--lanes", "bm25", "--correct", "{}"]),
         ("eval write", "folder", OutputFolder, &["eval", "berds", "--lanes", "bm25", "--write", "{}"]),
@@ -417,7 +450,8 @@ mod paths {
             let called = ["FILE", "FOLDER", "PATH", "RECIPE", "PROVIDER", "SET"];
             let id = argument.get_id().as_str();
             if is_path
-                || ["lanes", "detector", "against"].contains(&id)
+                || ["lanes", "detector"].contains(&id)
+                || words == ["detect"] && id == "against"
                 || names.into_iter().any(|name| called.iter().any(|part| name.contains(part)))
             {
                 found.push([words, &[id]].concat().join(" "));
