@@ -118,7 +118,7 @@ fn opening(folder: &Path) -> Opening {
 fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
     enum Event {
         Key(Instant, KeyEvent),
-        Other(Msg),
+        Other(Box<Msg>),
         End,
     }
     let folder = tempfile::tempdir()?;
@@ -127,7 +127,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
     let replies = send.clone();
     let engine = Engine::start(
         start.opening.clone(),
-        &(std::sync::Arc::new(move |reply| drop(replies.send(Event::Other(Msg::Engine(reply)))))
+        &(std::sync::Arc::new(move |reply| drop(replies.send(Event::Other(Box::new(Msg::Engine(reply))))))
             as parallax::engine::SendReply),
     )?;
     let questions: Vec<String> = parallax::question::set::builtin(parallax::corpus::sample::QUESTIONS)
@@ -143,11 +143,11 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
                 let _ = send.send(Event::Key(Instant::now(), KeyEvent::from(key)));
             }
             let _ = send.send(Event::Key(Instant::now(), KeyEvent::from(KeyCode::Char('/'))));
-            let _ = send.send(Event::Other(Msg::Key(KeyEvent::new(
+            let _ = send.send(Event::Other(Box::new(Msg::Key(KeyEvent::new(
                 KeyCode::Char('u'),
                 crossterm::event::KeyModifiers::CONTROL,
-            ))));
-            let _ = send.send(Event::Other(Msg::Pasted(question)));
+            )))));
+            let _ = send.send(Event::Other(Box::new(Msg::Pasted(question))));
             let _ = send.send(Event::Key(Instant::now(), KeyEvent::from(KeyCode::Enter)));
         }
         let _ = send.send(Event::End);
@@ -164,7 +164,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
                     pressed.push(at);
                     Msg::Key(key)
                 }
-                Event::Other(msg) => msg,
+                Event::Other(msg) => *msg,
                 Event::End => break 'events,
             };
             verdicts += usize::from(matches!(msg, Msg::Engine(parallax::engine::Reply::Verdict { .. })));

@@ -322,7 +322,8 @@ mod tests {
         assign(&mut items, &names, 0.0, 3);
         let known = |item: &Item| {
             let number: usize = item.passage.id[1..].parse().unwrap();
-            (number.is_multiple_of(2)).then(|| BTreeMap::from([("Yes.".to_owned(), number.is_multiple_of(4))]))
+            (number.is_multiple_of(2))
+                .then(|| BTreeMap::from([("Yes.".to_owned(), number.is_multiple_of(4))]))
         };
         assert_eq!(plant(&mut items, (0.1, 3), &names, &known), 4);
         let checks: Vec<&Item> = items.iter().filter(|item| !item.labels.is_empty()).collect();

@@ -375,7 +375,8 @@ fn several_detectors_make_a_table_against_the_labels_with_random_and_always_no()
         ("q2", "e", 1, 0),
         ("q2", "f", 0, 0),
     ];
-    let lines = |head: &str, line: &dyn Fn(&(&str, &str, i32, i32)) -> String| {
+    type Line<'a> = &'a dyn Fn(&(&str, &str, i32, i32)) -> String;
+    let lines = |head: &str, line: Line<'_>| {
         rows.iter().fold(format!("{head}\n"), |text, row| text + &line(row) + "\n")
     };
     let text = |name: &str| format!("Passage {name} about zoos.");

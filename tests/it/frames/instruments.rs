@@ -86,7 +86,7 @@ fn figure_3_of_berds_stands_in_the_sycophancy_table_a_line_a_lane_with_delta_of_
     // Shares .4 and .4, .6 and .4, 0 and .6: Δ is 0, 1/3 and nothing.
     let line = |width: u16| {
         let text = text(width);
-        let row = text.lines().filter(|line| line.contains("BM25") && line.contains("shift")).next_back();
+        let row = text.lines().rfind(|line| line.contains("BM25") && line.contains("shift"));
         row.unwrap_or_else(|| panic!("{text}")).to_owned()
     };
     for width in [80, 140, 200] {

@@ -213,7 +213,7 @@ fn a_corpus_for_the_question_is_made_opened_as_it_grows_and_stopped_by_escape() 
     assert_eq!(press(&mut app, "B"), [], "one at a time");
     let grew = |app: &mut App| update(app, Msg::Gathered(Gathered::Grew("web/cats/corpus.jsonl".into())));
     let opens = Effect::UseCorpus(Some("web/cats/corpus.jsonl".into()));
-    assert_eq!(grew(&mut app), [opens.clone()]);
+    assert_eq!(grew(&mut app), std::slice::from_ref(&opens));
     assert_eq!(grew(&mut app), [], "while it is being opened, nothing is opened again");
     let (.., statements) = started(&receive(&mut app, Reply::Opened(Box::new(stage::opened()))));
     assert_eq!(statements[0], "Cats should be banned.", "the question is asked there");
