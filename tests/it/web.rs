@@ -277,7 +277,8 @@ fn one_key_makes_a_corpus_for_a_question_that_this_one_does_not_hold() {
     };
     let refused = played(true);
     assert!(refused.contains("--offline") && wiki.requests().is_empty(), "{refused}");
-    let shown = played(false);
+    // A long notice is wrapped.
+    let shown = played(false).split_whitespace().collect::<Vec<_>>().join(" ");
     for words in
         ["4 passages", "Ferret ban", "Ferret clubs", "4 of 4 pages have a text", "Ferrets should be banned."]
     {
