@@ -4,7 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::figures::{DrawnFigures, Draws, Figures};
-use super::judgments::{Judgments, Shares};
+use super::judge::Shares;
+use super::judgments::Judgments;
 use super::list::{Lists, Ranked};
 use super::opening::SetupError;
 use super::query::{Depth, Query};

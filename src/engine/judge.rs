@@ -1,4 +1,4 @@
-//! Decides which pairs of a passage and a statement are judged next, and judges them.
+//! Decides which pairs of a passage and a statement are judged next, judges them, and counts who judged.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::opening::SetupError;
 use super::query::Depth;
 use super::setup::Setup;
 use crate::corpus::{Passage, PassageIx};
-use crate::detect::{DetectError, PairLabels, Sources};
+use crate::detect::{By, DetectError, NO_SIDE, PairLabels, Rule, Sources};
 use crate::measure::SupportSet;
 use crate::question::Question;
 use crate::work::{Stop, on_all};
@@ -49,6 +49,98 @@ pub struct Judged {
     pub perspective: usize,
     /// All labels and verdicts on the pair.
     pub known: PairLabels,
+}
+
+/// How many passages each source judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// Passages judged by labels by hand.
+    pub human: usize,
+    /// Passages judged by gold labels.
+    pub gold: usize,
+    /// Passages for which the model says what they support.
+    pub model: usize,
+    /// Passages that take a side by the model's verdict, unclear which.
+    pub unclear: usize,
+    /// Passages on which the model gave no verdict.
+    pub failed: usize,
+}
+
+impl Shares {
+    /// Counts these passages, each once.
+    pub fn of(judgments: &Judgments, passages: impl IntoIterator<Item = PassageIx>) -> Self {
+        let mut shares = Shares::default();
+        if judgments.perspectives == 0 {
+            return shares;
+        }
+        let mut seen = HashSet::new();
+        for passage in passages.into_iter().filter(|passage| seen.insert(*passage)) {
+            let count = match judgments.owner(passage) {
+                By::Model if judgments.is_unclear(passage) => &mut shares.unclear,
+                By::Model if judgments.has_failed(passage) => &mut shares.failed,
+                _ if judgments.support(passage).is_none() => continue,
+                By::Human => &mut shares.human,
+                By::Gold => &mut shares.gold,
+                By::Model => &mut shares.model,
+            };
+            *count += 1;
+        }
+        shares
+    }
+
+    /// Adds the counts of other passages.
+    pub fn plus(self, other: Shares) -> Shares {
+        Shares {
+            human: self.human + other.human,
+            gold: self.gold + other.gold,
+            model: self.model + other.model,
+            unclear: self.unclear + other.unclear,
+            failed: self.failed + other.failed,
+        }
+    }
+
+    /// The number of passages that the model was asked about.
+    pub fn by_model(&self) -> usize {
+        self.model + self.unclear + self.failed
+    }
+
+    /// The number of all passages.
+    pub fn all(&self) -> usize {
+        self.human + self.gold + self.by_model()
+    }
+
+    /// Says who judged, `labels` being those of the label file in words: `judged by gold labels`, or each source with its share.
+    pub fn words(&self, rule: &Rule, labels: &str) -> String {
+        let all = self.all();
+        let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / all as f64);
+        let model = self.by_model();
+        let mut parts = Vec::new();
+        for (count, name) in [(self.human, "labels by hand"), (self.gold, labels)] {
+            if count == all && all > 0 {
+                return format!("judged by {name}");
+            }
+            if count > 0 {
+                parts.push(format!("{name} ({})", share(count)));
+            }
+        }
+        if model > 0 {
+            let of = if model == all { String::new() } else { format!(" ({})", share(model)) };
+            parts.push(format!("{}{of}", rule.about.words()));
+        }
+        if parts.is_empty() {
+            return "nothing judged yet".into();
+        }
+        let mut text = format!("judged by {}", parts.join(" and "));
+        if model > 0 && !rule.shows_sides() {
+            text += &format!("; {NO_SIDE}");
+        } else if self.unclear > 0 {
+            text += &format!("; {} of {model} verdicts unclear", self.unclear);
+        }
+        if self.failed > 0 {
+            text += &format!("; {} without a verdict", self.failed);
+        }
+        text
+    }
 }
 
 /// Returns the pairs to judge next: those of the first k of every lane, rank by rank, then a few ranks below, as `depth` says.

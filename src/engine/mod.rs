@@ -34,8 +34,8 @@ pub use compare::{
 };
 pub use explain::{Explanation, Share, explain};
 pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, StanceTimeline, pooled};
-pub use judge::{Judged, MANY};
-pub use judgments::{Judgments, Shares};
+pub use judge::{Judged, MANY, Shares};
+pub use judgments::Judgments;
 pub use list::{LaneError, List, Lists, Point, Projected, Ranked, Ranking, Step, Stood, Trace, Wording};
 pub use opening::{MODELS, Opening, SetupError, detector, model_threads, readers};
 pub use parts::sample_key;

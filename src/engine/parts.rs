@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::judge::MANY;
-use super::judgments::Shares;
+use super::judge::Shares;
 use super::opening::{EncoderSlot, Part, SetupError, load_detector, unusable, with_threshold};
 use super::recipe::{Mmr, Recipe, Rerank};
 use super::setup::{Setup, statements};

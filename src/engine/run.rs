@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::figures::{Change, Doubt, Figures, Named, named};
-use super::judge::{Judged, judge, next_pairs};
-use super::judgments::{Judgments, Shares};
+use super::judge::{Judged, Shares, judge, next_pairs};
+use super::judgments::Judgments;
 use super::list::{LaneError, Lists, Ranked, Ranking};
 use super::opening::SetupError;
 use super::query::{Depth, LaneQuery, Query};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::compare::Sources;
 use super::figures::{Doubt, Figures};
-use super::judgments::{Judgments, Shares};
+use super::judge::Shares;
+use super::judgments::Judgments;
 use super::list::{LaneError, Lists, Ranked, Ranking};
 use super::opening::SetupError;
 use super::query::{Depth, LaneQuery, Query};

@@ -261,7 +261,7 @@ impl Acts {
     pub fn take_verdict(&mut self, question: &Question, judged: &Judged) {
         let write = |state: &mut State| {
             if state.question == *question {
-                state.judgments.write(judged.at, judged.perspective, judged.known.clone());
+                state.judgments.take(judged.at, judged.perspective, judged.known.clone());
             }
         };
         if let Some(step) = self.undo.iter_mut().rev().find(|step| step.state.is_listed()) {

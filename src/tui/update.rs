@@ -340,7 +340,7 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
         Reply::LabelSet { number, set } => return switches::take_label(app, number, set),
         Reply::Verdict { judged, .. } => {
             app.acts.take_verdict(&app.question, &judged);
-            app.judgments.write(judged.at, judged.perspective, judged.known);
+            app.judgments.take(judged.at, judged.perspective, judged.known);
             return page(app.screen).changed(app);
         }
         Reply::AboutVerdicts { text, .. } => app.notice = Some(text),

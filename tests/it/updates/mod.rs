@@ -495,6 +495,35 @@ mod undo {
         assert!(wrong.is_empty(), "case, labels left, labels expected: {wrong:?}");
     }
 
+    /// What the annotator says of a passage's first statement.
+    fn human(app: &App, at: u32) -> Option<bool> {
+        app.judgments.pair(PassageIx(at), 0).and_then(|pair| pair.human)
+    }
+
+    #[test]
+    fn a_label_that_is_on_disk_only_after_a_later_act_stays_when_that_act_is_undone() {
+        let (mut app, mut double) = (asked(140, 40), Double::default());
+        let mut go = |app: &mut App, keys: &str| {
+            let effects = press(app, keys);
+            double.take(effects);
+            double.deliver(app, usize::MAX);
+            double.answered()
+        };
+        // k changes while the label is on its way.
+        assert_eq!(go(&mut app, "s+"), 1);
+        assert_eq!((human(&app, 0), app.k), (Some(true), 6));
+        go(&mut app, "u");
+        assert_eq!(
+            (human(&app, 0), app.k),
+            (Some(true), 5),
+            "the label is no part of the act that was undone"
+        );
+        assert_eq!(go(&mut app, "u"), 0);
+        assert_eq!(human(&app, 0), None);
+        assert_eq!(go(&mut app, "UU"), 1);
+        assert_eq!((human(&app, 0), app.k), (Some(true), 6));
+    }
+
     #[test]
     fn a_label_that_is_being_taken_back_is_not_lost_by_leaving_or_by_another_corpus() {
         let (mut app, mut double) = (asked(140, 40), Double::default());
