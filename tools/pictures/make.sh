@@ -22,7 +22,6 @@ picture() {
     "$PARALLAX" frame --label-source gold --size "$2" --keys "$3" "${@:4}" --out "docs/pictures/$1.svg"
 }
 
-rm -rf docs/pictures
 mkdir -p docs/pictures
 # The main views, in three sizes and two themes.
 for size in 140x40 80x24 40x12; do
