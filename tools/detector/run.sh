@@ -5,7 +5,7 @@
 #
 # Checkpoints, scores and logs go to RUN; MPNET is a folder with all-mpnet-base-v2. Without STEP all of them run, in this order:
 # prepare teacher student export fit evaluate card. A step that was killed goes on when the same command is given again.
-# INIT (a state to start stage 1 from), TEACHER (a teacher's state to prune in place of stage 2's, or a student's to go on with), FIRST, SECOND, ENTAIL (0: none), STUDENT (minutes), DEVICE, SEED, PYTHON may be set.
+# INIT (a state to start stage 1 from), TEACHER (a teacher's state to prune in place of stage 2's, or a student's to go on with), FIRST, SECOND, ENTAIL (0: none), STUDENT (minutes), DEVICE, SEED, THREADS, PYTHON may be set.
 set -euo pipefail
 run=$(realpath -m "$1") base=$(realpath "$2")
 shift 2
@@ -15,7 +15,7 @@ python=${PYTHON:-python3} device=${DEVICE:-cpu} seed=${SEED:-7} pairs=$run/pairs
 # memory that was had is kept: giving pages back after every batch costs more than the products
 export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 MALLOC_TOP_PAD_=268435456 GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 PYTHONUNBUFFERED=1 TOKENIZERS_PARALLELISM=true
-small=(--device "$device" --no-cosine --seed "$seed")
+small=(--device "$device" --no-cosine --seed "$seed" --threads "${THREADS:-2}")
 [ "$device" = cpu ] && small+=(--freeze 4 --watch 120 --tokens 1600 --most 40)
 encoder=../../assets/minilm
 

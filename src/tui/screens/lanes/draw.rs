@@ -200,7 +200,10 @@ fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
         let words = safe::line(app.filter.line.value());
         say(&format!("No passage here holds `{words}`."), Meaning::Muted, theme, pane.list, frame);
     }
-    for (row, i) in places.iter().copied().skip(lane.top).take(pane.shown()).enumerate() {
+    let visible = || places.iter().copied().skip(lane.top).take(pane.shown());
+    // Labels have no probabilities, so their column goes to the titles.
+    let probable = visible().any(|i| app.judgments.shown(lane.ranking[i].at).is_some());
+    for (row, i) in visible().enumerate() {
         let ranked = &lane.ranking[i];
         let marked = selected == Some(ranked.at) && !app.typing;
         let mine = marked && pane.lane == app.lane;
@@ -215,7 +218,7 @@ fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
         let gutter = || gutter(mark, theme);
         let inner = width.saturating_sub(1);
         let mut title = vec![gutter()];
-        title.extend(head(app, theme, (lane, i), ranked, inner, title_meaning));
+        title.extend(head(app, theme, (lane, i), ranked, (inner, probable), title_meaning));
         let mut lines = vec![Line::from(title)];
         lines.extend(preview(theme, ranked, inner, usize::from(pane.rows) - 1, i >= app.k).into_iter().map(
             |mut line| {
@@ -246,14 +249,14 @@ fn head(
     theme: Theme,
     (lane, i): (&Lane, usize),
     ranked: &Ranked,
-    width: usize,
+    (width, probable): (usize, bool),
     meaning: Meaning,
 ) -> Vec<Span<'static>> {
     let mark = app.mark(ranked.at);
     let p = app.judgments.shown(ranked.at).map_or_else(String::new, share);
     let score = format!("{}{}", rank_move(lane, i, ranked), lane.recipe.score(ranked.score));
     let rank = format!("{:>2} ", i + 1);
-    let p = if app.judgments.perspectives > 0 { format!("{p:>3} ") } else { String::new() };
+    let p = if probable { format!("{p:>3} ") } else { String::new() };
     let value = field_value(app, theme, ranked, (width / 4).clamp(4, VALUE));
     let tag = value.as_ref().map_or(0, |value| value.width() + 1);
     let column = statement_column(app, theme, ranked.at, width);
@@ -270,7 +273,12 @@ fn head(
         Some(column) => spans.extend(column.into_iter().chain([Span::raw(" ")])),
         None => spans.push(span(format!("{:<3}", mark.text(app.glyphs)), Meaning::Side(mark), theme)),
     }
-    spans.extend([span(p, of_p, theme), passage_span(title, meaning, theme), Span::raw(pad)]);
+    let mut title = passage_span(title, meaning, theme);
+    if i < app.k && !matches!(mark, Mark::None | Mark::Unclear | Mark::Pending) {
+        // The cursor keeps the side's colour.
+        title.style = theme.style(Meaning::Side(mark)).patch(title.style);
+    }
+    spans.extend([span(p, of_p, theme), title, Span::raw(pad)]);
     spans.extend(value.into_iter().flat_map(|value| [value, Span::raw(" ")]));
     spans.push(span(score, Meaning::Muted, theme));
     spans
@@ -403,7 +411,7 @@ fn present(app: &App, theme: Theme, lane: &Lane, area: Rect, frame: &mut Frame<'
     let tall = each.saturating_sub(2).clamp(1, 4);
     let columns = (width.saturating_sub(2) / app.k.max(1)).clamp(1, WIDEST);
     let mut lines =
-        vec![Line::from([vec![Span::raw(" ")], counts(app, &lane.figures.marks, theme)].concat())];
+        vec![Line::from([vec![Span::raw(" ")], counts(app, &lane.figures.marks, theme, false)].concat())];
     let forms = missing_forms(app, figures);
     // The form without ranks, if there is one.
     let form = forms.get(2).or(forms.first()).into_iter().flatten();

@@ -127,7 +127,8 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
         frame.render_widget(Paragraph::new(compact(app, theme, &lane.figures, figures, width)), area);
         return;
     }
-    rule(pane, theme, frame);
+    let rule = Rect { y: area.y.saturating_sub(1), height: 1, ..area };
+    frame.render_widget(span("─".repeat(width), Meaning::Muted, theme), rule);
     let mut lines = vec![
         sentence(app, theme, &lane.figures, figures, width),
         missing(app, theme, &lane.figures, figures, width),
@@ -143,11 +144,6 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
     }
     lines.truncate(usize::from(area.height));
     frame.render_widget(Paragraph::new(lines), area);
-}
-
-fn rule(pane: &LanePanes, theme: Theme, frame: &mut Frame<'_>) {
-    let area = Rect { y: pane.figures.y.saturating_sub(1), height: 1, ..pane.figures };
-    frame.render_widget(span("─".repeat(usize::from(area.width)), Meaning::Muted, theme), area);
 }
 
 /// Columns of the wording before a strip.
@@ -178,14 +174,14 @@ fn ends(mut left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize) -
     Line::from(left)
 }
 
-/// The counts of the first k in words: `0 support · 2 oppose · 2 neither · 1 unclear`
-pub fn counts(app: &App, marks: &[Mark], theme: Theme) -> Vec<Span<'static>> {
+/// The counts of the first k in words: `0 support · 2 oppose · 2 neither · 1 unclear`; or with two sides' marks: `0▲ · 2▼ · 2○ · 1◇`
+pub fn counts(app: &App, marks: &[Mark], theme: Theme, brief: bool) -> Vec<Span<'static>> {
     let count = |wanted: Mark| marks.iter().filter(|mark| **mark == wanted).count();
     let many = app.question.sides().is_none();
     let mut parts: Vec<(usize, &str, Mark)> = Vec::new();
     if many {
         let one = marks.iter().filter(|mark| matches!(mark, Mark::Other(_))).count();
-        parts.push((one, "for one statement", Mark::None));
+        parts.push((one, "for one", Mark::None));
     } else {
         parts.push((count(Mark::Support), "support", Mark::Support));
         parts.push((count(Mark::Oppose), "oppose", Mark::Oppose));
@@ -207,14 +203,20 @@ pub fn counts(app: &App, marks: &[Mark], theme: Theme) -> Vec<Span<'static>> {
         } else {
             Meaning::Text
         };
-        spans.push(span(format!("{count} {word}"), meaning, theme));
+        let text = if brief && !many {
+            format!("{count}{}", mark.glyph(app.glyphs))
+        } else {
+            format!("{count} {word}")
+        };
+        spans.push(span(text, meaning, theme));
     }
     spans
 }
 
 /// The sentence, and on the right Prec@k, or how much is judged.
 fn sentence(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, width: usize) -> Line<'static> {
-    let left = counts(app, &lane.marks, theme);
+    let in_words = counts(app, &lane.marks, theme, false);
+    let left = if width_of(&in_words) > width { counts(app, &lane.marks, theme, true) } else { in_words };
     let right = if figures.complete() {
         let mean = lane.doubt.map_or(figures.prec, |doubt| doubt.prec.mean);
         let difference = lane.change.as_ref().map(|change| (change.prec, change.gap.map(|gap| gap.prec)));
@@ -368,7 +370,7 @@ const NARROW: usize = 9;
 
 /// Whether two columns a cell leave room for a gauge.
 fn fits_wide(lane: &LaneFigures, width: usize) -> bool {
-    LABEL + 2 * lane.marks.len() + "  shift +1.00 ".len() + GAUGE <= width
+    LABEL + 2 * lane.marks.len() + "  shift +1.0 ".len() + NARROW <= width
 }
 
 /// `▼────●┼─────▲`: the lean on an axis with its zero in the middle, and its interval if the model judged.
@@ -394,12 +396,9 @@ fn gauge(app: &App, theme: Theme, lean: f64, spread: Option<Spread>, width: usiz
 /// Text and gauge for the right end of a line, in the room there is.
 fn with_gauge(text: Vec<Span<'static>>, gauges: [Vec<Span<'static>>; 2], room: usize) -> Vec<Span<'static>> {
     let text_width = width_of(&text);
-    let space = || Span::raw(" ");
-    for gauge in gauges {
-        if text_width + 2 + width_of(&gauge) <= room {
-            let gap = if text.is_empty() { Vec::new() } else { vec![space()] };
-            return [text, gap, gauge].concat();
-        }
+    if let Some(gauge) = gauges.into_iter().find(|gauge| text_width + 2 + width_of(gauge) <= room) {
+        let gap = if text.is_empty() { Vec::new() } else { vec![Span::raw(" ")] };
+        return [text, gap, gauge].concat();
     }
     if text_width < room { text } else { Vec::new() }
 }
