@@ -17,7 +17,7 @@ use crate::signals::exit_code;
 use crate::tui;
 use crate::tui::config::{Problems, Source};
 use crate::tui::export::film::Film;
-use crate::tui::export::write_film;
+use crate::tui::export::{check_film, write_film};
 use crate::tui::query_history::QueryHistory;
 use crate::tui::session::{self, Head};
 use crate::tui::theme::{Depth, Look};
@@ -175,6 +175,7 @@ pub fn demo(common: &Common, args: &Demo) -> anyhow::Result<ExitCode> {
     let start = |depth| start(&common, std::slice::from_ref(&session.head.question), depth);
     if let Some(path) = &args.out {
         // Before the session is played, which takes minutes.
+        check_film(path)?;
         check_output(path)?;
         let patience = Duration::from_secs(args.timeout);
         let mut film = Film::default();

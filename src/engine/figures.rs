@@ -143,7 +143,7 @@ impl Figures {
         let supports = judgments.supports(ranking);
         let top = &supports[..supports.len().min(k)];
         // An unclear passage counts as judged, because it will not become clear.
-        let settled = |ranked: &&Ranked| judgments.is_settled(ranked.at);
+        let settled = |ranked: &&Ranked| judgments.is_complete(ranked.at);
         let judged = ranking.iter().take_while(settled).count();
         let places = || ranking.iter().take(k);
         let first = (0..m.get()).map(|perspective| {
@@ -163,7 +163,7 @@ impl Figures {
                 .collect(),
             none: top.iter().flatten().filter(|set| set.is_empty()).count(),
             unclear: places().filter(|ranked| judgments.is_unclear(ranked.at)).count(),
-            open: places().filter(|ranked| !judgments.is_settled(ranked.at)).count(),
+            open: places().filter(|ranked| !judgments.is_complete(ranked.at)).count(),
             first: first.collect(),
             sides: question
                 .supports
@@ -229,7 +229,7 @@ impl Figures {
         })
     }
 
-    /// Whether no returned passage of the top k can still be judged.
+    /// Whether all returned passages of the top k are judged, or nothing will judge the others.
     pub fn complete(&self) -> bool {
         self.open == 0
     }

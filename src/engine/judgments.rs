@@ -279,6 +279,12 @@ impl Judgments {
             || (0..self.perspectives).all(|perspective| !self.is_open(passage, perspective))
     }
 
+    /// Whether the passage is settled, and labelled if only labels by hand count.
+    pub fn is_complete(&self, passage: PassageIx) -> bool {
+        let labelled = || self.pairs(passage).any(PairLabels::by_hand);
+        self.is_settled(passage) && (self.source != LabelSource::Human || labelled())
+    }
+
     /// Whether there are two opposite statements and the model's rule shows no sides.
     pub fn shows_no_side(&self) -> bool {
         self.opposite && !self.rule.shows_sides()

@@ -62,8 +62,8 @@ pub fn opposite(statement: &str) -> Option<String> {
     negate::read(&words, case)?.opposite()
 }
 
-/// A draft of two opposite statements for a text that no rule turns into statements: a noun phrase, or a question with who, why, what or how.
-/// `None` if no word is left once the words that only ask are taken away.
+/// A draft of two opposite statements for a text that no rule turns into statements: a noun phrase, or a question that asks about one, such as
+/// "What is the case against abortion?". `None` for other questions, and if no word is left once the words that only ask are taken away.
 ///
 /// ```
 /// let [first, other] = parallax::question::draft("What is the case against abortion?").unwrap();
@@ -80,8 +80,14 @@ pub fn draft(text: &str) -> Option<[String; 2]> {
     let mut words: Vec<&str> = plain.split_whitespace().collect();
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let asked = words.iter().take_while(|word| asking.contains(&bare(word).as_str())).count();
-    words.drain(..asked);
-    if words.is_empty() {
+    let prefix: Vec<String> = words.drain(..asked).map(bare).collect();
+    // Only after a preposition, or without a question, is the rest surely a noun phrase: after "why do" it is a clause.
+    let about = prefix
+        .last()
+        .is_some_and(|word| ["for", "against", "of", "about", "on", "over"].contains(&word.as_str()));
+    let phrase_alone = prefix.iter().all(|word| ["the", "a", "an"].contains(&word.as_str()));
+    let asks = text.contains('?') && words.len() > 2;
+    if words.is_empty() || !(about || phrase_alone && !asks) {
         return None;
     }
     let phrase = words.join(" ");

@@ -111,6 +111,8 @@ pub struct App {
     pub look: Look,
     /// The best similarity to the question and the usual one, if the question is far from every passage.
     pub far_off: Option<(f32, f32)>,
+    /// Whether a corpus was open before the one that is being opened; it is opened again if that fails.
+    pub returns: bool,
     /// The question that a corpus is being made for from the web.
     pub gathering: Option<String>,
     /// The lane whose right border is being dragged.
@@ -219,6 +221,7 @@ impl App {
             lane_ids: start.lanes.len() as u64,
             look: start.config.look,
             far_off: None,
+            returns: false,
             gathering: None,
             dragged: None,
             question: Question::default(),

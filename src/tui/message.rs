@@ -129,6 +129,8 @@ pub enum Effect {
     },
     /// Open another corpus; `None` is the built-in sample.
     UseCorpus(Option<PathBuf>),
+    /// Open the corpus again that was open before `UseCorpus`, which failed.
+    ReturnToCorpus,
     /// Make a corpus from the web.
     Gather(Box<Gather>),
     /// Make no more of it; what is there stays.

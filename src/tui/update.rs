@@ -12,7 +12,7 @@ use super::keymap::{Action, Context, Screen};
 use super::layout::{keep_in_view, panes};
 use super::message::{Effect, Msg};
 use super::pages::{PAGES, context, page};
-use super::screens::lanes::{figures, question, switches};
+use super::screens::lanes::{self, question, switches};
 use super::screens::palette::screen as palette;
 use super::screens::palette::{Does, Palette};
 use super::session::record;
@@ -53,7 +53,7 @@ pub fn update_in_burst(app: &mut App, msg: Msg, stale: &mut bool) -> Vec<Effect>
 
 /// Works out whatever is drawn and depends on something that changed.
 pub fn refresh(app: &mut App) {
-    figures::refresh(app);
+    lanes::refresh(app);
     let page = page(app.screen);
     page.refresh(app);
     let below = page.context(app);
@@ -273,6 +273,7 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
             app.notice = opened.notice.clone().or(app.notice.take());
             app.judgments.decide_by(Arc::clone(&opened.rule));
             app.corpus = Corpus::Open(opened);
+            app.returns = false;
             if !app.line.value().trim().is_empty() {
                 // The user can go on typing while the lanes start.
                 if app.typing {
@@ -287,6 +288,10 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
         Reply::OpenFailed(reason) => {
             app.jobs.retain(|(progress, _)| progress.job == Job::Gathering);
             (app.settled, app.typing) = (true, false);
+            if std::mem::take(&mut app.returns) {
+                app.notice = Some(format!("{reason}; the corpus from before is opened again"));
+                return vec![Effect::ReturnToCorpus];
+            }
             app.corpus = Corpus::Failed(reason);
         }
         // A shell with a clock sends `Msg::Progressed` instead, with a rate.
@@ -328,6 +333,10 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
         Reply::FarOff { best, usual, .. } => {
             let corpus = app.key(Context::Lanes, Action::PickCorpus);
             app.far_off = Some((best, usual));
+            // The keys that the notice names would be typed into a draft that nobody asked for.
+            if app.screen == Screen::STATEMENTS && app.editing.offered.as_ref() == Some(&app.question.text) {
+                app.screen = Screen::LANES;
+            }
             let (make, provider) = (app.key(Context::Lanes, Action::MakeCorpus), &app.settings.provider);
             app.notice = Some(format!(
                 "nothing here is near this question: best {}, usual {}; {make} makes a corpus for it from {provider}, {corpus} \

@@ -50,6 +50,16 @@ fn column(line: &str, text: &str) -> Option<u16> {
 }
 
 #[test]
+fn a_corpus_that_cannot_be_opened_leaves_the_one_before_it() {
+    let frame =
+        Theatre::new().play(140, 40, "Should zoos be banned?<Enter><Wait>C/no/such.jsonl<Enter><Wait><Wait>");
+    has(
+        &frame,
+        &["no such file", "the corpus from before is opened again", "Zoos should be banned.", "MRecall@5"],
+    );
+}
+
+#[test]
 fn a_question_of_the_sample_fills_three_lanes_with_verdicts_and_figures() {
     has(
         &ASKED,

@@ -61,14 +61,23 @@ pub enum ExportError {
     Picture(String),
 }
 
+/// Checks the name of a film before it is made.
+///
+/// # Errors
+/// The name does not end with `.svg`.
+pub fn check_film(path: &Path) -> Result<(), ExportError> {
+    match path.extension() {
+        Some(ending) if ending.eq_ignore_ascii_case("svg") => Ok(()),
+        _ => Err(ExportError::Moving(path.into())),
+    }
+}
+
 /// Saves a film at `path`, which ends with `.svg`. An older file is replaced in one step, so that no half-written file is ever seen.
 ///
 /// # Errors
 /// The path has another extension, or the file cannot be written.
 pub fn write_film(path: &Path, film: Film) -> Result<(), ExportError> {
-    if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg")) {
-        return Err(ExportError::Moving(path.into()));
-    }
+    check_film(path)?;
     let title = path.file_stem().unwrap_or_default().to_string_lossy();
     put(path, film.svg(&title).as_bytes())
 }

@@ -50,6 +50,7 @@ pub fn execute(engine: &Engine, effect: Effect) {
         Effect::WaitQuiet { .. }
         | Effect::UseDetector { .. }
         | Effect::UseCorpus(_)
+        | Effect::ReturnToCorpus
         | Effect::Gather(_)
         | Effect::StopGathering
         | Effect::SetLook(_)
@@ -111,6 +112,8 @@ impl LabelClock {
 struct Player {
     app: App,
     engines: Engines,
+    /// What was open before another corpus was chosen.
+    earlier: Option<Opening>,
     opening: Opening,
     theme: Theme,
     messages: Receiver<Msg>,
@@ -204,7 +207,16 @@ impl Player {
         let (send, messages) = mpsc::channel();
         let engines = Engines::start(start.opening.clone(), send)?;
         let (app, theme) = (App::new(&start, size), start.theme());
-        Ok(Player { app, engines, opening: start.opening, theme, messages, quiet: Vec::new(), ended: false })
+        Ok(Player {
+            app,
+            engines,
+            earlier: None,
+            opening: start.opening,
+            theme,
+            messages,
+            quiet: Vec::new(),
+            ended: false,
+        })
     }
 
     fn take(&mut self, msg: Msg) {
@@ -217,7 +229,14 @@ impl Player {
                 Effect::UseDetector { choice, llm } => {
                     self.reopen(with_detector(&self.opening, choice, llm));
                 }
-                Effect::UseCorpus(corpus) => self.reopen(with_corpus(&self.opening, corpus)),
+                Effect::UseCorpus(corpus) => {
+                    self.earlier = Some(self.opening.clone());
+                    self.reopen(with_corpus(&self.opening, corpus));
+                }
+                Effect::ReturnToCorpus => {
+                    let before = self.earlier.take().unwrap_or_else(|| self.opening.clone());
+                    self.reopen(before);
+                }
                 Effect::Gather(order) => self.engines.gather(&self.opening, *order),
                 Effect::StopGathering => self.engines.stop_gathering(),
                 Effect::SetLook(look) => self.theme.look = look,

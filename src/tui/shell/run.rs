@@ -131,6 +131,8 @@ struct Shell {
     theme: Theme,
     mouse: Mouse,
     engines: Engines,
+    /// What was open before another corpus was chosen.
+    earlier: Option<Opening>,
     /// Where the other threads send what happened.
     send: Sender<Msg>,
     history: Option<HistoryWriter>,
@@ -173,6 +175,7 @@ impl Shell {
             theme: start.theme(),
             mouse: start.config.mouse,
             engines,
+            earlier: None,
             send,
             history,
             frames: None,
@@ -326,7 +329,13 @@ impl Shell {
             }
             Effect::UseCorpus(corpus) => {
                 self.start.history.iter_mut().for_each(|history| history.moves_to(corpus.as_deref()));
+                self.earlier = Some(self.start.opening.clone());
                 self.reopen(play::with_corpus(&self.start.opening, corpus));
+            }
+            Effect::ReturnToCorpus => {
+                let before = self.earlier.take().unwrap_or_else(|| self.start.opening.clone());
+                self.start.history.iter_mut().for_each(|history| history.moves_to(before.corpus.as_deref()));
+                self.reopen(before);
             }
             Effect::Gather(order) => self.engines.gather(&self.start.opening, *order),
             Effect::StopGathering => self.engines.stop_gathering(),

@@ -10,6 +10,7 @@ use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 use unicode_width::UnicodeWidthStr;
 
 use super::figures::{self, cell, counts, missing_forms};
+use super::update::tab_names;
 use crate::corpus::PassageIx;
 use crate::corpus::store::NONE;
 use crate::engine::Ranked;
@@ -56,13 +57,9 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
 
 /// The names of all lanes.
 fn tabs(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let titles = app.titles();
-    let whole = titles.iter().map(|title| columns_of(title) + 3).sum::<usize>() <= usize::from(area.width);
-    let each = (usize::from(area.width) / titles.len().max(1)).saturating_sub(3);
-    let names = titles.iter().enumerate().flat_map(|(i, title)| {
+    let names = tab_names(app, area.width).into_iter().enumerate().flat_map(|(i, name)| {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Muted };
-        let title = if whole { title.clone() } else { app.short_title(i, each) };
-        [Span::raw(" "), span(format!(" {title} "), meaning, theme)]
+        [Span::raw(" "), span(format!(" {name} "), meaning, theme)]
     });
     frame.render_widget(Line::from(names.collect::<Vec<_>>()), area);
 }

@@ -1,119 +1,19 @@
 //! A lane's figures: what its first k are, what is missing, MRecall, and the strips and gauges of its three wordings.
 
-use std::sync::Arc;
-
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{BeforeInputs, Inputs, LaneFigures, Reworded};
-use crate::engine::sycophancy::shares_of;
-use crate::engine::{Doubt, Figures, FirstRank, Judgments, Ranked, Ranking, Shares};
+use super::LaneFigures;
+use crate::engine::{Doubt, Figures, FirstRank};
 use crate::measure::uncertainty::Spread;
-use crate::question::Question;
 use crate::report::marks::{Mark, share, signed};
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::layout::LanePanes;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{columns_of, fit, span};
-
-/// Recomputes the figures of every lane whose inputs have changed.
-pub fn refresh(app: &mut App) {
-    let judgments = &app.judgments;
-    let state = (judgments.revision(), judgments.perspectives, judgments.source);
-    let base = app.acts.baseline(&app.question);
-    let pair = |lane: &Lane| lane.reworded.as_ref().and_then(|lists| lists.clone().ok());
-    let inputs = app.lanes.iter().map(|lane| Inputs {
-        ready: lane.state == LaneState::Ready,
-        list: Arc::clone(&lane.ranking),
-        reworded: pair(lane),
-        before: base.and_then(|base| {
-            let before = base.lane(lane.id)?;
-            Some(BeforeInputs {
-                list: Arc::clone(&before.ranking),
-                reworded: pair(before),
-                k: base.k,
-                judgments: (base.judgments.revision(), base.judgments.source),
-                labelled: base.labels != app.acts.labels,
-            })
-        }),
-        judgments: state,
-        question: app.question.clone(),
-        k: app.k,
-        filter: app.filter.line.value().to_owned(),
-    });
-    let inputs: Vec<Inputs> = inputs.collect();
-    let mut changed = false;
-    for (i, inputs) in inputs.into_iter().enumerate() {
-        let lane = &app.lanes[i];
-        if !lane.figures.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
-            app.lanes[i].figures = compute(app, lane, inputs);
-            changed = true;
-        }
-    }
-    if changed {
-        let tops = app.lanes.iter().flat_map(|lane| lane.ranking.iter().take(app.k));
-        app.judged_by = Shares::of(&app.judgments, tops.map(|ranked| ranked.at));
-    }
-}
-
-fn compute(app: &App, lane: &Lane, inputs: Inputs) -> LaneFigures {
-    let (judgments, question, k) = (&app.judgments, &app.question, app.k);
-    let now = inputs.ready.then(|| Figures::of(&inputs.list, judgments, question, k)).flatten();
-    let judged = now.as_ref().is_some_and(|now| now.complete() && now.returned > 0);
-    let doubt = judged.then(|| Figures::doubt(&inputs.list, judgments, question, k)).flatten();
-    let marks =
-        |list: &[Ranked]| -> Vec<Mark> { list.iter().take(k).map(|ranked| app.mark(ranked.at)).collect() };
-    let asked = inputs.reworded.as_ref().filter(|_| now.is_some()).map(|lists| {
-        lists
-            .each_ref()
-            .map(|list| Reworded { marks: marks(list), lean: lean_of(list, judgments, question, k) })
-    });
-    let mut figures = LaneFigures {
-        marks: if inputs.ready { marks(&inputs.list) } else { Vec::new() },
-        asked,
-        doubt,
-        unlike: inputs.reworded.as_ref().is_some_and(|lists| expanded_differently(&inputs.list, lists)),
-        shown: app.shown(lane),
-        ..LaneFigures::default()
-    };
-    let shift = |lists: &[Ranking; 2], judgments: &Judgments, k: usize| {
-        let [first, other] = lists.each_ref().map(|list| lean_of(list, judgments, question, k));
-        Some(first? - other?)
-    };
-    let shift_now = inputs.reworded.as_ref().and_then(|lists| shift(lists, judgments, k));
-    figures.shift = shift_now.map(|shift| (shift, None));
-    if let (Some(now), Some(before), Some(base)) = (&now, &inputs.before, app.acts.baseline(question)) {
-        let alike = base.k == k && base.judgments.source == judgments.source && !before.labelled;
-        figures.change = if alike {
-            Figures::change((&inputs.list, &before.list), judgments, question, k)
-        } else {
-            let was = Figures::of(&before.list, &base.judgments, question, base.k);
-            let doubt_before = Figures::doubt(&before.list, &base.judgments, question, base.k);
-            was.and_then(|was| Figures::difference((now, doubt.as_ref()), (&was, doubt_before.as_ref())))
-        };
-        let judged_before = if alike { judgments } else { &base.judgments };
-        let was = before.reworded.as_ref().and_then(|lists| shift(lists, judged_before, base.k));
-        if let Some((shift, difference)) = &mut figures.shift {
-            *difference = was.map(|was| *shift - was);
-        }
-        figures.before = Some(Arc::clone(&before.list));
-    }
-    LaneFigures { now, inputs: Some(inputs), ..figures }
-}
-
-/// The lean of a list's first k; `None` until they are judged.
-fn lean_of(list: &[Ranked], judgments: &Judgments, question: &Question, k: usize) -> Option<f64> {
-    let settled = list.iter().take(k).all(|ranked| judgments.is_settled(ranked.at));
-    shares_of(judgments, question, list, k).filter(|_| settled).map(|shares| shares.lean())
-}
-
-fn expanded_differently(neutral: &Ranking, asked: &[Ranking; 2]) -> bool {
-    let form = |list: &Ranking| list.trace.expansion().map(|expansion| expansion.describe());
-    asked.iter().any(|list| form(list) != form(neutral))
-}
 
 /// Draws the figures of one lane.
 pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut Frame<'_>) {
@@ -134,9 +34,9 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
         missing(app, theme, &lane.figures, figures, width),
     ];
     if figures.sides.is_some() {
-        let wide = fits_wide(&lane.figures, width);
-        lines.push(question_line(app, theme, &lane.figures, figures, (width, wide)));
-        lines.extend((0..2).map(|side| reworded_line(app, theme, lane, side, (width, wide))));
+        let layout = Layout::of(lane.figures.marks.len(), width);
+        lines.push(question_line(app, theme, &lane.figures, figures, layout));
+        lines.extend((0..2).map(|side| reworded_line(app, theme, lane, side, layout)));
     } else {
         let strip = cells(app, theme, &lane.figures.marks, width.saturating_sub(LABEL), false);
         lines.push(Line::from([vec![label("question", theme)], strip].concat()));
@@ -215,9 +115,7 @@ pub fn counts(app: &App, marks: &[Mark], theme: Theme, brief: bool) -> Vec<Span<
 
 /// The sentence, and on the right Prec@k, or how much is judged.
 fn sentence(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, width: usize) -> Line<'static> {
-    let in_words = counts(app, &lane.marks, theme, false);
-    let left = if width_of(&in_words) > width { counts(app, &lane.marks, theme, true) } else { in_words };
-    let right = if figures.complete() {
+    let right = if figures.complete() && figures.is_measured() {
         let mean = lane.doubt.map_or(figures.prec, |doubt| doubt.prec.mean);
         let difference = lane.change.as_ref().map(|change| (change.prec, change.gap.map(|gap| gap.prec)));
         let mut spans = vec![span(format!("Prec@{} {}", figures.k, share(mean)), Meaning::Muted, theme)];
@@ -226,8 +124,9 @@ fn sentence(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, widt
     } else {
         vec![span(format!("{}/{} judged", figures.judged, figures.returned), Meaning::Warn, theme)]
     };
-    let needed = width_of(&left) + width_of(&right) + 1;
-    let right = if needed > width && figures.complete() { Vec::new() } else { right };
+    let [in_words, brief] = [false, true].map(|brief| counts(app, &lane.marks, theme, brief));
+    let left = if width_of(&in_words) + 1 + width_of(&right) > width { brief } else { in_words };
+    let right = if width_of(&left) + 1 + width_of(&right) > width { Vec::new() } else { right };
     ends(left, right, width)
 }
 
@@ -247,6 +146,8 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
         return vec![vec![plain(&long)], vec![plain(&of)]];
     };
     let gone: Vec<usize> = sides.into_iter().filter(|i| !covered(i)).collect();
+    // An unclear passage may take that side.
+    let is = if figures.unclear > 0 { "may be" } else { "is" };
     let found = |i: usize| first_rank_text(at(i));
     let later = |i: usize| match at(i) {
         FirstRank::At(rank) => format!(": first at rank {rank}"),
@@ -265,13 +166,17 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
             ]
         }
         [one] => vec![
-            vec![part(*one, format!("{} is missing", text(*one))), plain(&later(*one))],
+            vec![part(*one, format!("{} {is} missing", text(*one))), plain(&later(*one))],
             vec![part(*one, format!("{} missing", text(*one))), plain(&later(*one))],
-            vec![part(*one, format!("{} is missing", text(*one)))],
+            vec![part(*one, format!("{} {is} missing", text(*one)))],
             vec![part(*one, format!("no {}", text(*one)))],
         ],
         _ => vec![
-            vec![plain("both sides are missing")],
+            vec![plain(if figures.unclear > 0 {
+                "both sides may be missing"
+            } else {
+                "both sides are missing"
+            })],
             vec![
                 plain("no "),
                 part(sides[0], text(sides[0])),
@@ -288,7 +193,7 @@ fn missing(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, width
     let right = recall(theme, lane, figures, width.saturating_sub(shortest + 1));
     let room = width.saturating_sub(width_of(&right) + 1);
     let forms = missing_forms(app, figures);
-    let open = !figures.is_measured() || (figures.judged == 0 && figures.open > 0);
+    let open = !figures.is_measured() || (figures.mrecall < 1.0 && !figures.complete());
     let form = forms.iter().find(|form| columns(form) <= room).or(forms.last()).filter(|_| !open);
     let meaning = |mark: &Option<Mark>| mark.map_or(Meaning::Text, Meaning::Side);
     let left = form.into_iter().flatten().map(|(words, mark)| span(words.clone(), meaning(mark), theme));
@@ -307,7 +212,9 @@ fn recall(theme: Theme, lane: &LaneFigures, figures: &Figures, room: usize) -> V
         Some(_) => |by| signed(by).trim().to_owned(),
         None => |by| format!("{by:+.0}"),
     };
-    let shown = figures.shown(|| format!("{:.0}", figures.mrecall));
+    // A zero means something only if all of the first k are judged.
+    let known = figures.complete() || figures.mrecall == 1.0;
+    let shown = if known { figures.shown(|| format!("{:.0}", figures.mrecall)) } else { "–".into() };
     let (mean, interval) = match doubt {
         Some(Doubt { mrecall, .. }) => (share(mrecall.mean), Some(interval(mrecall, share))),
         None => (shown, None),
@@ -368,9 +275,25 @@ pub fn cell(app: &App, theme: Theme, mark: Mark, pad: &str) -> Span<'static> {
 const GAUGE: usize = 13;
 const NARROW: usize = 9;
 
-/// Whether two columns a cell leave room for a gauge.
-fn fits_wide(lane: &LaneFigures, width: usize) -> bool {
-    LABEL + 2 * lane.marks.len() + "  shift +1.0 ".len() + NARROW <= width
+/// How the rows of strips and gauges are divided, the same for all of them, so that they can be compared.
+#[derive(Clone, Copy)]
+struct Layout {
+    width: usize,
+    /// Whether a cell has two columns.
+    wide: bool,
+    /// The columns of a gauge; `None` without room for it.
+    gauge: Option<usize>,
+}
+
+impl Layout {
+    fn of(ranks: usize, width: usize) -> Self {
+        let [text, whole] = [" shift -.20 ", " shift -.20 (+.20) "].map(str::len);
+        let fits = |cell: usize, text: usize, gauge: usize| LABEL + cell * ranks + text + gauge <= width;
+        let wide = fits(2, whole, NARROW);
+        let cell = if wide { 2 } else { 1 };
+        let gauge = if fits(cell, whole, GAUGE) { GAUGE } else { NARROW };
+        Layout { width, wide, gauge: fits(cell, text, gauge).then_some(gauge) }
+    }
 }
 
 /// `▼────●┼─────▲`: the lean on an axis with its zero in the middle, and its interval if the model judged.
@@ -393,14 +316,18 @@ fn gauge(app: &App, theme: Theme, lean: f64, spread: Option<Spread>, width: usiz
     spans
 }
 
-/// Text and gauge for the right end of a line, in the room there is.
-fn with_gauge(text: Vec<Span<'static>>, gauges: [Vec<Span<'static>>; 2], room: usize) -> Vec<Span<'static>> {
-    let text_width = width_of(&text);
-    if let Some(gauge) = gauges.into_iter().find(|gauge| text_width + 2 + width_of(gauge) <= room) {
-        let gap = if text.is_empty() { Vec::new() } else { vec![Span::raw(" ")] };
-        return [text, gap, gauge].concat();
-    }
-    if text_width < room { text } else { Vec::new() }
+/// A figure with its difference, if there is room for that, and its gauge.
+fn with_gauge(
+    mut figure: Vec<Span<'static>>,
+    difference: Option<Span<'static>>,
+    gauge: Option<Vec<Span<'static>>>,
+    room: usize,
+) -> Vec<Span<'static>> {
+    let taken = gauge.as_ref().map_or(0, |gauge| width_of(gauge) + 1);
+    figure.extend(difference.filter(|by| width_of(&figure) + columns_of(&by.content) + taken < room));
+    let gap = if figure.is_empty() { "" } else { " " };
+    figure.extend(gauge.into_iter().flat_map(|gauge| [vec![Span::raw(gap)], gauge].concat()));
+    figure
 }
 
 /// `question   ▼○◇○▼   lean -.20 ▼──●─┼────▲`
@@ -409,7 +336,7 @@ fn question_line(
     theme: Theme,
     lane: &LaneFigures,
     figures: &Figures,
-    (width, wide): (usize, bool),
+    Layout { width, wide, gauge: columns }: Layout,
 ) -> Line<'static> {
     let strip = cells(app, theme, &lane.marks, width.saturating_sub(LABEL), wide);
     let left = [vec![label("question", theme)], strip].concat();
@@ -417,17 +344,13 @@ fn question_line(
     let plain =
         figures.sides.map(|sides| sides.lean()).filter(|_| figures.complete() && figures.is_measured());
     let Some(lean) = spread.map(|spread| spread.mean).or(plain) else { return Line::from(left) };
-    let mut text = vec![span(format!("lean {}", signed(lean).trim()), Meaning::Text, theme)];
+    let text = vec![span(format!("lean {}", signed(lean).trim()), Meaning::Text, theme)];
     let change = lane.change.as_ref();
     let difference = change.and_then(|change| Some((change.lean?, change.gap.and_then(|gap| gap.lean))));
     let delta = change_span(difference, |by| signed(by).trim().to_owned(), theme);
-    let gauges = [GAUGE, NARROW].map(|columns| gauge(app, theme, lean, spread, columns));
+    let gauge = columns.map(|columns| gauge(app, theme, lean, spread, columns));
     let room = width.saturating_sub(width_of(&left));
-    let long = [text.clone(), delta.into_iter().collect()].concat();
-    if width_of(&long) + NARROW + 2 <= room {
-        text = long;
-    }
-    ends(left, with_gauge(text, gauges, room), width)
+    ends(left, with_gauge(text, delta, gauge, room), width)
 }
 
 /// `asked as ▲ ▲○○▼▼   shift +.60 ▼────●┼─────▲`
@@ -436,7 +359,7 @@ fn reworded_line(
     theme: Theme,
     lane: &Lane,
     side: usize,
-    (width, wide): (usize, bool),
+    Layout { width, wide, gauge: columns }: Layout,
 ) -> Line<'static> {
     let mark = [Mark::Support, Mark::Oppose][side];
     let mut left = vec![
@@ -455,18 +378,14 @@ fn reworded_line(
     left.extend(cells(app, theme, &asked.marks, width.saturating_sub(LABEL), wide));
     let Some(lean) = asked.lean else { return Line::from(left) };
     let room = width.saturating_sub(width_of(&left));
-    let gauges = [GAUGE, NARROW].map(|columns| gauge(app, theme, lean, None, columns));
-    let mut text = Vec::new();
+    let gauge = columns.map(|columns| gauge(app, theme, lean, None, columns));
+    let (mut text, mut delta) = (Vec::new(), None);
     if let Some((shift, difference)) = lane.figures.shift.filter(|_| side == 1) {
         let unlike = if lane.figures.unlike { "≠" } else { "" };
         text.push(span(format!("shift{unlike} {}", signed(shift).trim()), Meaning::Text, theme));
-        let delta = change_span(difference.map(|by| (by, None)), |by| signed(by).trim().to_owned(), theme);
-        let delta: Vec<Span<'static>> = delta.into_iter().collect();
-        if width_of(&text) + width_of(&delta) + NARROW + 2 <= room {
-            text.extend(delta);
-        }
+        delta = change_span(difference.map(|by| (by, None)), |by| signed(by).trim().to_owned(), theme);
     }
-    ends(left, with_gauge(text, gauges, room), width)
+    ends(left, with_gauge(text, delta, gauge, room), width)
 }
 
 /// `MRecall@5 0  ▼○◇○▼`, for a lane with one row of figures.

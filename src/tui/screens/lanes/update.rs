@@ -15,6 +15,7 @@ use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::palette::{Palette, Picker};
 use crate::tui::theme::Theme;
+use crate::tui::widgets::text::columns_of;
 
 /// The largest k.
 pub const MAX_K: usize = 100;
@@ -88,6 +89,15 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
                 app.completion = Some(place);
                 return Some(Action::Ask);
             }
+            if panes.tabs.contains(at) {
+                let ends = tab_names(app, panes.tabs.width).into_iter().scan(0, |end, name| {
+                    *end += columns_of(&name) + 3;
+                    Some(*end)
+                });
+                app.lane =
+                    ends.take_while(|end| *end <= usize::from(at.x)).count().min(app.lanes.len().max(1) - 1);
+                return None;
+            }
             if panes.question.contains(at) {
                 act_on_lanes(app, Action::EditQuestion);
                 return None;
@@ -120,11 +130,27 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
             let figure = panes.lanes.iter().find_map(|pane| draw::figure_at(app, pane, at.x, at.y));
             app.hint = figure.map(|figure| draw::explanation(app, figure));
         }
-        MouseEventKind::ScrollDown => drop(act_on_lanes(app, Action::Down)),
-        MouseEventKind::ScrollUp => drop(act_on_lanes(app, Action::Up)),
+        MouseEventKind::ScrollDown | MouseEventKind::ScrollUp => {
+            // The lane below the mouse moves; the cursor stays in its own.
+            let focus = app.lane;
+            app.lane = passage_at(&panes(app), app, at).map_or(focus, |(lane, _)| lane);
+            let down = mouse.kind == MouseEventKind::ScrollDown;
+            act_on_lanes(app, if down { Action::Down } else { Action::Up });
+            app.lane = focus;
+        }
         _ => {}
     }
     None
+}
+
+/// The lanes' names above them, each between two blanks and after a third, in a row of this width.
+pub fn tab_names(app: &App, width: u16) -> Vec<String> {
+    let (titles, width) = (app.titles(), usize::from(width));
+    if titles.iter().map(|title| columns_of(title) + 3).sum::<usize>() <= width {
+        return titles;
+    }
+    let each = (width / titles.len().max(1)).saturating_sub(3);
+    (0..titles.len()).map(|i| app.short_title(i, each)).collect()
 }
 
 /// Performs an action on the lanes.
