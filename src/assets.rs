@@ -3,14 +3,14 @@
 /// all-MiniLM-L6-v2 as an int8 graph: `input_ids [1, n]` → `embedding [1, 384]`, unit length.
 pub static MINILM: &[u8] = include_bytes!("../assets/minilm/model.int8.onnx");
 /// The tokenizer of [`MINILM`].
-pub static TOKENIZER: &[u8] = include_bytes!("../assets/minilm/tokenizer.json");
+pub static MINILM_TOKENIZER: &[u8] = include_bytes!("../assets/minilm/tokenizer.json");
 /// The perspective detector as an int8 graph: a pair of texts → logits `[1, 3]` for *supports*, *opposes* and *neither*.
 pub static DETECTOR: &[u8] = include_bytes!("../assets/detector/detector.onnx");
 /// The tokenizer of [`DETECTOR`].
 pub static DETECTOR_TOKENIZER: &[u8] = include_bytes!("../assets/detector/tokenizer.json");
-/// Name, windows and inputs of [`DETECTOR`].
-pub static DETECTOR_CARD: &[u8] = include_bytes!("../assets/detector/detector.json");
-/// The parameters of [`DETECTOR`]'s decision and what they reached, as `tools/detector/fit.py` writes them.
+/// Name, classes, longest input and input format of [`DETECTOR`].
+pub static DETECTOR_DESCRIPTION: &[u8] = include_bytes!("../assets/detector/detector.json");
+/// The parameters of [`DETECTOR`]'s decision and the scores they reached on the test, as `tools/detector/fit.py` writes them.
 pub static DETECTOR_JOINT: &[u8] = include_bytes!("../assets/detector/joint.json");
 /// The session that `parallax demo` plays.
 pub static TOUR: &[u8] = include_bytes!("../assets/tour.session.jsonl");

@@ -7,7 +7,7 @@
 //!
 //! Must not depend on how labels are displayed or used in ranking. May use: corpus, detect, input, measure, question, storage.
 //!
-//! To add a label format: a file in `formats/` and a row of [`formats::Format`]. `--labels` is read elsewhere, by `detect/labels.rs`.
+//! To add a label format: a file in `formats/` and a variant of [`formats::Format`]. `--labels` is read elsewhere, by `detect/labels.rs`.
 
 pub mod agree;
 mod entry;

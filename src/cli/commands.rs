@@ -77,7 +77,7 @@ pub enum Command {
     Doctor(Doctor),
     /// Play keys in the explorer and print the screen.
     Frame(Frame),
-    /// Play a recorded session in the explorer. Default: a tour of about two minutes.
+    /// Play a recorded session in the explorer. Default: a tour of under three minutes.
     Demo(Demo),
     /// Check or show the configuration of the explorer, or print its path.
     Config {

@@ -422,7 +422,7 @@ pub fn statements(common: &Common, args: &Statements) -> anyhow::Result<ExitCode
     match &args.file {
         Some(path) => {
             // Not held in memory: the file may be long.
-            let mut lines = Lines::passing(path)?;
+            let mut lines = Lines::open_streaming(path)?;
             while let Some(line) = lines.next_line()? {
                 write(line.text.trim())?;
             }

@@ -22,23 +22,26 @@ use crate::storage::Journal;
 use crate::storage::checked::{Damaged, open_unchecked, set_aside, sums_path};
 use crate::work::Stop;
 
-/// Passages that are indexed and embedded a second on two cores, for estimates (docs/reports).
+/// Passages indexed, and embedded, per second on two cores (docs/reports); for estimates.
 const INDEXED: u64 = 10_000;
 const EMBEDDED: u64 = 80;
 
 /// `parallax doctor`
 #[derive(Debug, clap::Args)]
 pub struct Doctor {
-    /// Set damaged files aside and make again what can be made here.
+    /// Set damaged files aside and make again what can be made here. Files of an earlier version get their checksums either way.
     #[arg(long)]
     pub repair: bool,
 }
 
-/// A damaged file, what it costs to make it again, and what was done.
+/// What a repair did, or why it failed.
+type Repair = Result<String, String>;
+
+/// A damaged file, what it costs to make it again, and what was done about it, if anything.
 struct Finding {
     damage: Damaged,
     cost: String,
-    repaired: Option<String>,
+    repair: Option<Repair>,
 }
 
 /// The checks so far.
@@ -49,10 +52,12 @@ struct Checkup<'a> {
     /// Checked units per kind, for the summary.
     sound: BTreeMap<&'static str, u64>,
     findings: Vec<Finding>,
-    aside: Vec<PathBuf>,
+    set_aside_before: Vec<PathBuf>,
+    /// The number of unfinished imports.
+    unfinished: u64,
 }
 
-/// Runs the command. The exit code is 1 if something is damaged and was not repaired.
+/// Runs the command. The exit code is 1 if something was found damaged and was neither made again nor set aside.
 ///
 /// # Errors
 /// The data folder cannot be read.
@@ -67,7 +72,8 @@ pub fn run(common: &Common, args: &Doctor) -> anyhow::Result<ExitCode> {
         meter: Meter::default(),
         sound: BTreeMap::new(),
         findings: Vec::new(),
-        aside: Vec::new(),
+        set_aside_before: Vec::new(),
+        unfinished: 0,
     };
     for stored in library.stored()? {
         checkup.corpus(&stored)?;
@@ -109,7 +115,7 @@ fn describe(common: &Common, data: &Path, out: &mut impl Write) -> io::Result<()
         format!(
             "{}, {}",
             path.display(),
-            if path.exists() { "there" } else { "not there: the defaults hold" }
+            if path.exists() { "there" } else { "not found; the defaults apply" }
         )
     });
     row(out, "settings", &config)?;
@@ -166,7 +172,7 @@ fn listing(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The damage of a file or folder with checksums, every byte checked.
+/// Reads every byte of a file or folder with checksums, and returns its damage.
 fn inspect(unit: &Path) -> io::Result<Option<Damaged>> {
     let checked = open_unchecked(unit).and_then(|files| files.iter().try_for_each(|file| file.inspect()));
     match checked {
@@ -179,7 +185,7 @@ fn inspect(unit: &Path) -> io::Result<Option<Damaged>> {
 }
 
 /// Seconds in words, such as `about 3 minutes`.
-fn about(seconds: u64) -> String {
+fn duration_text(seconds: u64) -> String {
     match seconds {
         0..=1 => "about a second".into(),
         2..120 => format!("about {seconds} seconds"),
@@ -188,9 +194,13 @@ fn about(seconds: u64) -> String {
     }
 }
 
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 impl Checkup<'_> {
-    fn found(&mut self, damage: Damaged, cost: String, repaired: Option<String>) {
-        self.findings.push(Finding { damage, cost, repaired });
+    fn found(&mut self, damage: Damaged, cost: String, repair: Option<Repair>) {
+        self.findings.push(Finding { damage, cost, repair });
     }
 
     fn count(&mut self, kind: &'static str, units: u64) {
@@ -198,26 +208,24 @@ impl Checkup<'_> {
     }
 
     /// Sets a unit aside if the user wants repairs, and says how it is made again.
-    fn aside(&mut self, unit: &Path, then: &str) -> Option<String> {
+    fn set_unit_aside(&mut self, unit: &Path, then: &str) -> Option<Repair> {
         if !self.repair {
             return None;
         }
         Some(match set_aside(unit) {
-            Ok(place) => {
-                format!("set aside as {}; {then}", place.file_name().unwrap_or_default().to_string_lossy())
-            }
-            Err(error) => format!("it cannot be set aside ({error})"),
+            Ok(place) => Ok(format!("set aside as {}; {then}", file_name(&place))),
+            Err(error) => Err(format!("it cannot be set aside ({error})")),
         })
     }
 
     fn corpus(&mut self, stored: &StoredCorpus) -> anyhow::Result<()> {
         for path in listing(&stored.folder)? {
             if path.extension().is_some_and(|end| end == "damaged") {
-                self.aside.push(path);
+                self.set_aside_before.push(path);
             }
         }
         if !stored.whole {
-            self.count("unfinished imports", 1);
+            self.unfinished += 1;
             return Ok(());
         }
         // Files of an earlier version get their checksums now.
@@ -241,16 +249,20 @@ impl Checkup<'_> {
                 None => self.count("vectors", 1),
                 Some(damage) => {
                     let cost = if kind == "i8" {
-                        format!("codes of {} vectors, {}", thousands(passages), about(passages / 100_000))
+                        format!(
+                            "int8 codes of {} vectors to compute, {}",
+                            thousands(passages),
+                            duration_text(passages / 100_000)
+                        )
                     } else {
                         format!(
                             "{} passages to embed, {} with the built-in encoder",
                             thousands(passages),
-                            about(passages / EMBEDDED)
+                            duration_text(passages / EMBEDDED)
                         )
                     };
-                    let repaired = self.aside(&path, "made again when a lane needs them");
-                    self.found(damage, cost, repaired);
+                    let repair = self.set_unit_aside(&path, "made again when a lane needs them");
+                    self.found(damage, cost, repair);
                 }
             }
         }
@@ -274,7 +286,7 @@ impl Checkup<'_> {
                 "its source is gone or has changed; give it again with `parallax corpus add SOURCE`".into()
             }
         };
-        let (mut corpus, mut repaired) = (None, None);
+        let (mut corpus, mut repair) = (None, None);
         if let Some(source) = source.filter(|_| self.repair) {
             let place = (stored.folder.as_path(), &stored.fingerprint);
             let made = self.library.restore(
@@ -285,29 +297,29 @@ impl Checkup<'_> {
                 &Stop::never(),
             );
             let opened = made.and_then(|()| self.library.open_stored(stored));
-            (corpus, repaired) = match opened {
-                Ok(corpus) => (Some(corpus), Some("imported again".into())),
-                Err(error) => (None, Some(format!("it could not be imported again ({error})"))),
+            (corpus, repair) = match opened {
+                Ok(corpus) => (Some(corpus), Some(Ok("imported again".into()))),
+                Err(error) => (None, Some(Err(format!("it could not be imported again ({error})")))),
             };
         }
-        self.found(damage, cost, repaired);
+        self.found(damage, cost, repair);
         Ok(corpus)
     }
 
-    /// A corpus without a readable description has lost its name.
+    /// Reports a corpus whose description is unreadable; a repair names it by its fingerprint.
     fn description(&mut self, stored: &StoredCorpus) -> anyhow::Result<()> {
         let place = stored.folder.join(About::FILE);
         let cost = "its name; `parallax corpus add SOURCE --name NAME` gives one again".to_owned();
-        let mut repaired = None;
+        let mut repair = None;
         if self.repair {
             let about = About { name: stored.fingerprint.0.clone(), ..About::default() };
             let written = about.write(&stored.folder);
-            repaired = Some(match written {
-                Ok(()) => format!("it is called {} now", stored.fingerprint.0),
-                Err(error) => BuildError::cache(&place, &error).to_string(),
+            repair = Some(match written {
+                Ok(()) => Ok(format!("it is called {} now", stored.fingerprint.0)),
+                Err(error) => Err(BuildError::cache(&place, &error).to_string()),
             });
         }
-        self.found(Damaged::new(&place, "it cannot be read"), cost, repaired);
+        self.found(Damaged::new(&place, "it cannot be read"), cost, repair);
         Ok(())
     }
 
@@ -317,19 +329,20 @@ impl Checkup<'_> {
             return Ok(());
         };
         let passages = stored.passages();
-        let cost = format!("{} passages to index, {}", thousands(passages), about(passages / INDEXED));
-        let mut repaired = self.aside(index, "made again when the corpus is opened");
+        let cost =
+            format!("{} passages to index, {}", thousands(passages), duration_text(passages / INDEXED));
+        let mut repair = self.set_unit_aside(index, "made again when the corpus is opened");
         if let (Some(corpus), true) = (corpus, self.repair) {
             let made =
                 index_terms(self.library, corpus, &|progress| self.meter.show(progress), &Stop::never());
-            repaired =
-                Some(made.map_or_else(|error: SetupError| error.to_string(), |()| "indexed again".into()));
+            repair =
+                Some(made.map(|()| "indexed again".into()).map_err(|error: SetupError| error.to_string()));
         }
-        self.found(damage, cost, repaired);
+        self.found(damage, cost, repair);
         Ok(())
     }
 
-    /// The vectors of texts without a corpus, by which wordings are compared.
+    /// Checks the vectors of texts outside any corpus, which evaluations of wordings store.
     fn vectors_of_texts(&mut self, folder: &Path) -> anyhow::Result<()> {
         if folder.exists() {
             crate::storage::checked::adopt(folder, is_derived)?;
@@ -341,8 +354,9 @@ impl Checkup<'_> {
             match inspect(&path)? {
                 None => self.count("vectors", 1),
                 Some(damage) => {
-                    let repaired = self.aside(&path, "made again by the next such evaluation");
-                    self.found(damage, "the texts of one evaluation to embed".into(), repaired);
+                    let repair =
+                        self.set_unit_aside(&path, "made again by the next evaluation that needs them");
+                    self.found(damage, "the texts of one evaluation to embed".into(), repair);
                 }
             }
         }
@@ -356,17 +370,19 @@ impl Checkup<'_> {
             Ok((rows, damaged)) => {
                 self.count("verdicts", rows - damaged);
                 let cost = format!("{} pairs to judge again", thousands(damaged));
-                let repaired = self.repair.then(|| "removed; judged again when needed".to_owned());
+                let repair = self.repair.then(|| Ok("removed; judged again when needed".to_owned()));
                 let what = format!("{} of {} rows", thousands(damaged), thousands(rows));
-                self.found(Damaged::new(&place, what), cost, repaired);
+                self.found(Damaged::new(&place, what), cost, repair);
             }
             Err(error) => {
-                let repaired = self.repair.then(|| match Cache::set_aside(&place) {
-                    Ok(()) => format!("set aside as {VERDICTS}.damaged; verdicts are made again when needed"),
-                    Err(error) => format!("it cannot be set aside ({error})"),
+                let repair = self.repair.then(|| match Cache::set_aside(&place) {
+                    Ok(()) => {
+                        Ok(format!("set aside as {VERDICTS}.damaged; verdicts are made again when needed"))
+                    }
+                    Err(error) => Err(format!("it cannot be set aside ({error})")),
                 });
                 let cost = "all pairs to judge again, as they are needed".into();
-                self.found(Damaged::new(&place, error.to_string()), cost, repaired);
+                self.found(Damaged::new(&place, error.to_string()), cost, repair);
             }
         }
     }
@@ -377,12 +393,12 @@ impl Checkup<'_> {
         let damaged = lines.iter().filter(|line| is_damaged(line)).count() as u64;
         self.count("replies of language models", lines.iter().count() as u64 - damaged);
         if damaged > 0 {
-            let repaired = self.repair.then(|| match journal.remove_lines(is_damaged) {
-                Ok(_) => "set aside in its file .damaged; asked again when needed".into(),
-                Err(error) => format!("they cannot be set aside ({error})"),
+            let repair = self.repair.then(|| match journal.remove_lines(is_damaged) {
+                Ok(_) => Ok(format!("moved to {}.damaged; asked again when needed", file_name(path))),
+                Err(error) => Err(format!("they cannot be set aside ({error})")),
             });
             let what = format!("{} of its lines", thousands(damaged));
-            self.found(Damaged::new(path, what), format!("{} requests", thousands(damaged)), repaired);
+            self.found(Damaged::new(path, what), format!("{} requests", thousands(damaged)), repair);
         }
         Ok(())
     }
@@ -399,8 +415,8 @@ impl Checkup<'_> {
                         "a download of {} MB with `parallax models get hf:{name}`",
                         bytes.div_ceil(1_000_000)
                     );
-                    let repaired = self.aside(&folder, "fetch it again");
-                    self.found(Damaged::new(&folder, error.to_string()), cost, repaired);
+                    let repair = self.set_unit_aside(&folder, "fetch it again");
+                    self.found(Damaged::new(&folder, error.to_string()), cost, repair);
                 }
             }
         }
@@ -415,7 +431,14 @@ impl Checkup<'_> {
             .collect();
         let sound = if sound.is_empty() { "nothing was derived yet".into() } else { sound.join(", ") };
         writeln!(out, "{:<11} {sound}", "sound")?;
-        for path in &self.aside {
+        if self.unfinished > 0 {
+            writeln!(
+                out,
+                "{:<11} {} imports; adding their sources again goes on",
+                "unfinished", self.unfinished
+            )?;
+        }
+        for path in &self.set_aside_before {
             writeln!(
                 out,
                 "{:<11} {}; remove it when you no longer need it",
@@ -423,11 +446,11 @@ impl Checkup<'_> {
                 safe::line(&path.display().to_string())
             )?;
         }
-        for Finding { damage, cost, repaired } in &self.findings {
+        for Finding { damage, cost, repair } in &self.findings {
             writeln!(out, "{:<11} {}", "damaged", safe::line(&damage.to_string()))?;
             writeln!(out, "{:<11} {}", "  costs", safe::line(cost))?;
-            if let Some(repaired) = repaired {
-                writeln!(out, "{:<11} {}", "  now", safe::line(repaired))?;
+            if let Some(Ok(done) | Err(done)) = repair {
+                writeln!(out, "{:<11} {}", "  now", safe::line(done))?;
             }
         }
         let count = self.findings.len();
@@ -435,12 +458,16 @@ impl Checkup<'_> {
             writeln!(out, "nothing is damaged")?;
             return Ok(ExitCode::SUCCESS);
         }
-        let files = if count == 1 { "1 file is".into() } else { format!("{count} files are") };
-        if self.repair {
-            writeln!(out, "{files} damaged; see above what was done")?;
+        let findings = if count == 1 { "1 finding".into() } else { format!("{count} findings") };
+        let left = self.findings.iter().filter(|finding| !matches!(finding.repair, Some(Ok(_)))).count();
+        match (self.repair, left) {
+            (true, 0) => writeln!(out, "{findings}; see above what was done")?,
+            (true, left) => writeln!(out, "{findings}, {left} of them not repaired; see above")?,
+            (false, _) => writeln!(out, "{findings}; `parallax doctor --repair` repairs what it can")?,
+        }
+        if left == 0 {
             return Ok(ExitCode::SUCCESS);
         }
-        writeln!(out, "{files} damaged; `parallax doctor --repair` makes them again")?;
         Ok(ExitCode::from(1))
     }
 }

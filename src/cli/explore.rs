@@ -25,24 +25,23 @@ use crate::tui::theme::{Depth, Look};
 /// `parallax demo`
 #[derive(Debug, clap::Args)]
 pub struct Demo {
-    /// A session that `R` in the explorer recorded. It opens the corpus, questions, labels and lanes it was recorded with;
-    /// where it asks a search engine or a language model, type its --lane, or --detector llm, and --llm too. Default: the
-    /// built-in tour.
+    /// A session recorded with `R` in the explorer. It opens what it was recorded with. If it asks a Milvus or OpenSearch
+    /// lane or a language model, allow that by repeating its --lane, or --detector llm and --llm. Default: the built-in tour.
     pub file: Option<PathBuf>,
-    /// How many times as fast to play it, from 0.125 to 64.
-    #[arg(long, default_value_t = 1.0, value_parser = pace, value_name = "TIMES")]
+    /// Playback speed, from 0.125 to 64; 2 is twice as fast.
+    #[arg(long, default_value_t = 1.0, value_parser = speed, value_name = "TIMES")]
     pub speed: f64,
     /// Save it as an animated .svg picture instead of playing it.
     #[arg(long, value_name = "FILE", conflicts_with = "speed")]
     pub out: Option<PathBuf>,
-    /// How many seconds to wait until all lanes and verdicts of the picture are ready.
+    /// With --out: give up after this many seconds in total.
     #[arg(long, default_value_t = 600)]
     pub timeout: u64,
 }
 
-fn pace(text: &str) -> Result<f64, Expected> {
-    let pace = text.parse().ok().filter(|pace| (0.125..=64.0).contains(pace));
-    pace.ok_or_else(|| "a number from 0.125 to 64, such as 2 for twice as fast".into())
+fn speed(text: &str) -> Result<f64, Expected> {
+    let speed = text.parse().ok().filter(|speed| (0.125..=64.0).contains(speed));
+    speed.ok_or_else(|| "a number from 0.125 to 64, such as 2 for twice as fast".into())
 }
 
 /// `parallax frame`
@@ -89,7 +88,7 @@ fn ended_by(ended: tui::Ended) -> ExitCode {
     }
 }
 
-/// Adds the history of queries. If neither a question nor lanes are named, the last ones are restored.
+/// Adds the history of queries. If no question, statement or lane is given, the last ones are restored.
 fn with_history(mut start: tui::Start, common: &Common) -> tui::Start {
     let whole = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string();
     // If no corpus is named, the passages of finished runs are the corpus.
@@ -192,7 +191,7 @@ pub fn demo(common: &Common, args: &Demo) -> anyhow::Result<ExitCode> {
 }
 
 /// The settings that a session holds itself: the names of their fields and options.
-const ITS_OWN: [(&str, &str); 6] = [
+const SET_BY_SESSION: [(&str, &str); 6] = [
     ("corpus", "--corpus"),
     ("questions", "--questions"),
     ("labels", "--labels"),
@@ -209,14 +208,14 @@ fn session_options(common: &Common, head: &Head, file: &Path) -> anyhow::Result<
     let lanes = head.lanes.iter().map(|lane| lane.parse().map_err(|error| wrong(format!("{lane}: {error}"))));
     let lanes: Vec<Recipe> = lanes.collect::<Result<_, _>>()?;
     let detector: Choice = head.detector.as_deref().unwrap_or("builtin").parse()?;
-    if let Some((_, option)) = ITS_OWN.into_iter().find(|(name, _)| common.is_typed(name)) {
+    if let Some((_, option)) = SET_BY_SESSION.into_iter().find(|(name, _)| common.is_typed(name)) {
         bail!(
             "{option}: a session opens what it was recorded with; leave it out, or change the first line of the file"
         );
     }
     check_servers(common, &lanes, &detector, file)?;
     let theme = head.theme.as_deref().map(|name| Look::from_str(name, false).map_err(wrong)).transpose()?;
-    let free = common.theme.is_none() && !common.no_color && common.configuration().look.is_none();
+    let takes_theme = common.theme.is_none() && !common.no_color && common.configuration().look.is_none();
     Ok(Common {
         corpus: head.corpus.clone(),
         questions: head.questions.iter().cloned().collect(),
@@ -230,7 +229,7 @@ fn session_options(common: &Common, head: &Head, file: &Path) -> anyhow::Result<
         llm: common.llm.clone().filter(|_| common.is_typed("llm")),
         llm_model: common.llm_model.clone().filter(|_| common.is_typed("llm_model")),
         k: head.k,
-        theme: if free { theme } else { common.theme },
+        theme: if takes_theme { theme } else { common.theme },
         ..common.clone()
     })
 }
@@ -251,14 +250,13 @@ fn check_servers(common: &Common, lanes: &[Recipe], detector: &Choice, file: &Pa
     if let Some(lane) = lanes.iter().filter(|lane| lane.base.remote().is_some()).find(unnamed) {
         let found = excerpt(&lane.to_string());
         bail!(
-            "{file}:1: expected lanes that ask no other machine, found {found}; questions and what \
-             PARALLAX_OPENSEARCH_… hold would be sent there: if you trust it, name the same lane too, with --lane"
+            "{file}:1: the lane {found} asks another machine, which would get your questions and its PARALLAX_… \
+             credentials; if you trust it, repeat it with --lane"
         );
     }
     if *detector == Choice::Llm && !typed {
         bail!(
-            "{file}:1: expected a detector that asks no language model, found `llm`; if yours is to be asked, \
-             name it too, with --detector llm"
+            "{file}:1: the session judges with a language model (`llm`); to allow yours, add --detector llm"
         );
     }
     Ok(())
@@ -307,7 +305,7 @@ fn check(source: &Source, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     match source.load() {
         Ok(_) => {
             let path = source.path.clone().unwrap_or_default();
-            let found = if path.exists() { "nothing is wrong" } else { "not there; the defaults hold" };
+            let found = if path.exists() { "nothing is wrong" } else { "not found; the defaults apply" };
             writeln!(out, "{}: {found}", path.display())?;
             Ok(ExitCode::SUCCESS)
         }

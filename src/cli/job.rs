@@ -1,5 +1,5 @@
-//! The parts of a long command: progress on standard error, stopping on a signal, a log file, and the prompts that its `provenance`
-//! names.
+//! What long commands share: progress on standard error, stopping on a signal, the log file, and the prompts recorded under
+//! `provenance`.
 //!
 //! A signal stops the command between two steps. Finished steps are stored, so the same command resumes after them.
 
@@ -32,10 +32,11 @@ use crate::report::safe;
 use crate::signals::{self, Signal, Which, exit_code};
 use crate::work::{Job, Progress, Stop};
 
-/// The pause between two lines if standard error is not a terminal.
+/// The shortest pause between two printed lines of progress.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Shows the progress of jobs on standard error: on a terminal one line that is redrawn, otherwise a line every ten seconds.
+/// Shows the progress of jobs on standard error: on a terminal one line that is redrawn,
+/// otherwise at most a line every ten seconds, and one at each end or wait.
 ///
 /// On a terminal, indicatif draws the line and cuts it to the terminal's width. Otherwise indicatif prints nothing, so this type writes
 /// the lines.
@@ -125,14 +126,14 @@ fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;
     }
-    // A log may go to the streams of the process. Another pipe or device could block.
+    // A log may go to the streams of the process; another pipe or device could block. Paths below /dev are not checked.
     if !path.starts_with("/dev") && !path.starts_with("/proc/self/fd") {
         check_regular(path, u64::MAX)?;
     }
     File::options().create(true).append(true).open(path)
 }
 
-/// Writes a line every ten seconds while a server is waited for. The explorer shows it on its screen instead.
+/// Writes a line every ten seconds while the program waits for a server. The explorer shows it on its screen instead.
 pub fn show_waits() {
     let written: Mutex<Option<Instant>> = Mutex::new(None);
     net::observe(move |wait| {

@@ -137,7 +137,8 @@ impl CrossEncoder {
     /// # Errors
     /// The built-in file is damaged.
     pub fn card() -> Result<Card, DetectError> {
-        serde_json::from_slice(assets::DETECTOR_CARD).map_err(|error| DetectError::Model(error.to_string()))
+        serde_json::from_slice(assets::DETECTOR_DESCRIPTION)
+            .map_err(|error| DetectError::Model(error.to_string()))
     }
 
     /// Reads the rule without loading the weights.

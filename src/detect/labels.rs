@@ -42,7 +42,7 @@ pub struct Label {
     pub evidence: Option<String>,
 }
 
-/// The name of the source without a judge's name.
+/// The source's name where no judge is named.
 const GOLD: &str = "gold";
 
 type Row = ((String, String), Label);
@@ -54,8 +54,8 @@ pub struct Labels {
     by_pair: HashMap<(String, String), Label>,
     /// The statements that the file covers.
     statements: HashSet<String>,
-    /// The lines about questions that the set does not have: one file may serve several.
-    pub elsewhere: usize,
+    /// The number of lines about questions that the set does not have: one file may serve several sets.
+    pub unknown_questions: usize,
     /// Who made the labels, where the file has the verdicts of a named judge.
     by: Option<String>,
 }
@@ -97,32 +97,32 @@ impl Labels {
         self.by_pair.keys().filter(about).map(|(_, id)| id.clone()).collect()
     }
 
-    /// The number of lines about passages that are not in the corpus.
-    pub fn astray(&self, is_there: impl Fn(&str) -> bool) -> usize {
+    /// The number of pairs whose passage is not in the corpus.
+    pub fn count_missing_passages(&self, is_there: impl Fn(&str) -> bool) -> usize {
         let mut present: HashMap<&str, bool> = HashMap::new();
         let ids = self.by_pair.keys().map(|(_, id)| id.as_str());
         ids.filter(|id| !*present.entry(id).or_insert_with(|| is_there(id))).count()
     }
 
-    /// The number of lines about statements that are not, word for word, in `statements`.
-    pub fn unasked(&self, statements: &HashSet<&str>) -> usize {
+    /// The number of pairs whose statement is not, word for word, in `statements`.
+    pub fn count_unknown_statements(&self, statements: &HashSet<&str>) -> usize {
         self.by_pair.keys().filter(|(statement, _)| !statements.contains(statement.as_str())).count()
     }
 
-    /// The number of lines.
+    /// The number of pairs.
     pub fn len(&self) -> usize {
         self.by_pair.len()
     }
 
-    /// Whether there are no lines.
+    /// Whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.by_pair.is_empty()
     }
 
-    /// Reads `FILE`, `FILE:complete` or `FILE:positives`, the default; or `FILE:preds=NAME`, the verdicts of a named judge.
+    /// Reads `FILE` (the same as `FILE:positives`), `FILE:complete`, or `FILE:preds=NAME`, the verdicts of a named judge.
     ///
     /// # Errors
-    /// A line does not follow its format, or names a question that is not in the set.
+    /// A line does not follow its format, or the file has no label for the questions.
     pub fn read(name: &str, questions: &[Question]) -> Result<Self, InputError> {
         if let Some((path, judge)) = name.rsplit_once(":preds=") {
             return Self::of_judge(Path::new(path), judge, questions);
@@ -184,8 +184,8 @@ impl Labels {
         Ok(labels)
     }
 
-    /// Gives the labels of passages that the file names by their text alone the ids that these passages have in the corpus.
-    pub fn find_texts(&mut self, corpus: &Corpus) {
+    /// Replaces text ids with corpus ids, for passages that the file gives only as text.
+    pub fn resolve_text_ids(&mut self, corpus: &Corpus) {
         let nameless = |id: &str| is_text_id(id) && corpus.find(id).is_none();
         if !self.by_pair.keys().any(|(_, id)| nameless(id)) {
             return;
@@ -238,7 +238,7 @@ struct Reader<'a> {
     /// The line of each pair.
     lines: HashMap<(String, String), usize>,
     statements: HashSet<String>,
-    elsewhere: usize,
+    unknown_questions: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -250,21 +250,22 @@ impl<'a> Reader<'a> {
             by_pair: HashMap::new(),
             lines: HashMap::new(),
             statements: HashSet::new(),
-            elsewhere: 0,
+            unknown_questions: 0,
         }
     }
 
     fn labels(self, path: PathBuf, absent: Absent) -> Result<Labels, InputError> {
-        if self.by_pair.is_empty() && self.elsewhere > 0 {
-            let reason = format!("none of its {} lines names a question of the question set", self.elsewhere);
+        if self.by_pair.is_empty() && self.unknown_questions > 0 {
+            let reason =
+                format!("none of its {} lines names a question of the question set", self.unknown_questions);
             return Err(InputError::Unreadable { path, reason });
         }
         if self.by_pair.is_empty() {
             let advice = "expected a table with a header (id, perspective, label) or diversity qrels";
             return Err(InputError::Empty { path, what: "the label file", advice });
         }
-        let Reader { by_pair, statements, elsewhere, .. } = self;
-        Ok(Labels { absent, by_pair, statements, elsewhere, by: None })
+        let Reader { by_pair, statements, unknown_questions, .. } = self;
+        Ok(Labels { absent, by_pair, statements, unknown_questions, by: None })
     }
 
     fn line(&mut self, number: usize, line: &str) -> Result<(), Expected> {
@@ -330,7 +331,7 @@ impl<'a> Reader<'a> {
         let (question, perspective, passage, grade) =
             diversity_line(line).map_err(|(expected, _)| Expected(expected))?;
         let Some(question) = self.questions.get(question) else {
-            self.elsewhere += 1;
+            self.unknown_questions += 1;
             return Ok(None);
         };
         // A judged question was judged for all its statements.

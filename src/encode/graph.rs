@@ -112,7 +112,7 @@ fn input_ids(model: &Model, names: &[&str]) -> Result<Vec<NodeId>, EncodeError> 
 /// The built-in file is damaged.
 pub fn tokenizer() -> Result<&'static Tokenizer, EncodeError> {
     static READ: OnceLock<Result<Tokenizer, EncodeError>> = OnceLock::new();
-    READ.get_or_init(|| Ok(vocabulary(assets::TOKENIZER)?)).as_ref().map_err(EncodeError::clone)
+    READ.get_or_init(|| Ok(vocabulary(assets::MINILM_TOKENIZER)?)).as_ref().map_err(EncodeError::clone)
 }
 
 /// The number of bytes that the first `count` word pieces of a text take, by the built-in encoder's tokenizer.
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_builtin_tokenizer_equals_one_read_from_the_whole_file() {
-        let mut whole = Tokenizer::from_bytes(assets::TOKENIZER).unwrap();
+        let mut whole = Tokenizer::from_bytes(assets::MINILM_TOKENIZER).unwrap();
         whole.with_padding(None);
         whole.with_truncation(None).unwrap();
         let corpus = sample::corpus();

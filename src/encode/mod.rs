@@ -8,29 +8,29 @@
 //! | `hub`, `manifest` | models fetched from a Hugging Face hub |
 //! | `custom` | an encoder from a folder: its `card`, its tokenizer (`tokens`), its network (`family`) |
 //! | `vectors` | the vectors of a corpus: computed, stored, compared |
-//! | `ready`, `array` | vectors computed elsewhere |
+//! | `corpus_vectors`, `array` | vectors computed elsewhere |
 //!
 //! The vector of a text never depends on other texts.
 //! May use: assets, corpus, input, net, storage, vector, work.
 
 mod array;
 pub(crate) mod card;
+pub mod corpus_vectors;
 mod custom;
 mod encoder;
 pub(crate) mod family;
 pub(crate) mod graph;
 pub mod hub;
 mod manifest;
-pub mod ready;
 pub mod registry;
 pub(crate) mod tokens;
 mod vectors;
 
 pub use card::Card;
+pub use corpus_vectors::{EmbedError, ImportError, embed};
 pub use custom::CustomEncoder;
 pub use encoder::{Directions, EncodeError, Encoder, Instructed, ModelError, Remembering, Role, Similarity};
 pub use graph::{MiniLm, first_tokens};
 pub use manifest::{HubError, Manifest};
-pub use ready::{EmbedError, ReadyError, embed};
 pub use registry::{Named, Pooling, Source, Title, Towers};
 pub use vectors::{Codes, Direction, Vectors};

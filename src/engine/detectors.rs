@@ -1,4 +1,4 @@
-//! Lists the detectors that can be chosen: the built-in one, those with short names, and language models on this machine.
+//! Lists the detectors that can be chosen (the built-in one, those with short names, and language models on servers), and fetches one.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub enum Presence {
     Here,
     /// On the hub; it must be fetched first.
     OnHub,
-    /// On a server of this machine.
+    /// On a server.
     Served,
 }
 
@@ -37,7 +37,7 @@ impl Presence {
             Presence::BuiltIn => "built in",
             Presence::Here => "here",
             Presence::OnHub => "on the hub",
-            Presence::Served => "on this machine",
+            Presence::Served => "on a server",
         }
     }
 }
@@ -59,7 +59,7 @@ pub struct DetectorOffer {
     pub languages: &'static str,
     /// Its licence.
     pub licence: &'static str,
-    /// Its figures on our test.
+    /// Its figures on the project's test split.
     pub measured: String,
     /// Its repository, or the program that serves it.
     pub origin: String,
@@ -72,7 +72,7 @@ impl DetectorOffer {
     }
 }
 
-/// Lists the detectors that need no server. Models from the hub are in the folder `models`.
+/// Lists the detectors that need no server. `models` is the folder of fetched models.
 pub fn detectors(models: &Path) -> Vec<DetectorOffer> {
     let builtin = DetectorOffer {
         name: "builtin".into(),
@@ -139,14 +139,14 @@ fn builtin_figures() -> Option<String> {
     let fitted: serde_json::Value = serde_json::from_slice(DETECTOR_JOINT).ok()?;
     let test = fitted.get("test")?;
     let figure = |name: &str| Some(share(test.get(name)?.as_f64()?));
-    Some(format!("right side {}, F1 {}, ROC-AUC {}", figure("right_side")?, figure("f1")?, figure("auc")?))
+    Some(format!("side right {}, F1 {}, ROC-AUC {}", figure("right_side")?, figure("f1")?, figure("auc")?))
 }
 
 fn is_here(models: &Path, detector: &NamedDetector) -> bool {
     folder(models, detector.repository).join(MANIFEST).exists()
 }
 
-/// Why a detector was not fetched.
+/// Why a detector cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The hub or the disk failed, or it was stopped.
@@ -170,7 +170,7 @@ pub enum FetchError {
     Offline(&'static str),
 }
 
-/// Fetches a detector, resuming an earlier attempt, and checks its classes.
+/// Fetches a detector unless it is here, resuming an earlier attempt, and checks its classes.
 ///
 /// # Errors
 /// See [`FetchError`].

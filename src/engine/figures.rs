@@ -4,7 +4,8 @@
 //! Any other measure can be asked for by name ([`named`]). To show another one in the explorer at all times, add a field to
 //! [`Figures`], [`Doubt`], [`Gap`] and [`Change`] and to `DrawnFigures`; the compiler then asks for its value at each place in this
 //! file. Add it to `by_name` of [`Figures`] and [`Change`] and to `src/report/search.rs`, which print it, and draw it in
-//! `src/tui/screens/lanes/figures.rs`. The screens that compare lanes have it from `src/engine/compare.rs`.
+//! `src/tui/screens/lanes/figures.rs`. `Compared` in `compare.rs` carries it; to show it on the compare screen, also
+//! extend `Shown` in `src/tui/screens/compare/mod.rs`.
 
 use std::collections::HashMap;
 

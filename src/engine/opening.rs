@@ -11,7 +11,7 @@ use crate::detect::{
     Choice, CrossEncoder, CustomCrossEncoder, DetectError, Detector, EnglishOnly, Fitted, Predictions,
     PromptedDetector, Refitted,
 };
-use crate::encode::{EmbedError, EncodeError, Encoder, Named, ReadyError, Vectors};
+use crate::encode::{EmbedError, EncodeError, Encoder, ImportError, Named, Vectors};
 use crate::input::{self, InputError};
 use crate::llm::{self, AT_ONCE, BadEndpoint, Chat, Job, Prompts, Recorded, Recording};
 use crate::read;
@@ -77,7 +77,7 @@ pub enum SetupError {
     Terms(#[from] RetrieveError),
     /// Vectors made by another program could not be imported.
     #[error(transparent)]
-    Ready(#[from] ReadyError),
+    Ready(#[from] ImportError),
     /// The encoder could not be loaded.
     #[error(transparent)]
     Encoder(#[from] EncodeError),

@@ -17,7 +17,9 @@ use crate::corpus::{Passage, PassageIx, sample};
 use crate::detect::{
     Choice, CrossEncoder, CustomCrossEncoder, Detector, Fitted, LabelSource, PairLabels, Rule,
 };
-use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Remembering, Source, Vectors, embed, ready};
+use crate::encode::{
+    CustomEncoder, Encoder, MiniLm, Named, Remembering, Source, Vectors, corpus_vectors, embed,
+};
 use crate::expand::Expand;
 use crate::input::InputError;
 use crate::llm::Chat;
@@ -173,17 +175,17 @@ impl Setup {
         ids: Option<&Path>,
         on_progress: OnProgress<'_>,
         stop: &Stop,
-    ) -> Result<ready::Taken, SetupError> {
+    ) -> Result<corpus_vectors::Imported, SetupError> {
         let encoder = self.encoder(model)?;
         let place = self.vectors_place(encoder.key());
         let _lock = self.library.lock(&self.corpus.fingerprint, on_progress, stop)?;
-        let taken = {
+        let imported = {
             let made = (encoder.dimensions(), encoder.similarity());
-            ready::import(&self.corpus, file, ids, made, &place, on_progress, stop)?
+            corpus_vectors::import(&self.corpus, file, ids, made, &place, on_progress, stop)?
         };
         // Make the codes now, so that no lane has to wait for them.
         self.vectors(model)?;
-        Ok(taken)
+        Ok(imported)
     }
 
     /// Embeds the corpus with every encoder whose vectors these lanes need and that has none yet.
@@ -416,7 +418,9 @@ impl Setup {
 
     /// Whether the label file has labels on these questions' statements.
     pub fn has_gold(&self, questions: &[Question]) -> bool {
-        self.labels.as_ref().is_some_and(|labels| labels.unasked(&statements(questions)) < labels.len())
+        self.labels
+            .as_ref()
+            .is_some_and(|labels| labels.count_unknown_statements(&statements(questions)) < labels.len())
     }
 
     /// Resolves `auto`: without a label file and without labels by hand, it means the model.

@@ -132,7 +132,7 @@ impl Setup {
             }
         };
         if let Some(labels) = &mut labels {
-            labels.find_texts(&corpus);
+            labels.resolve_text_ids(&corpus);
         }
         if let Some(task) = &task {
             corpus.name.clone_from(&task.name);
@@ -395,15 +395,16 @@ pub(super) fn human(
 
 /// Notes about lines of a label file that do not belong to this corpus and these questions.
 pub(super) fn unused_labels(labels: &Labels, corpus: &Corpus, questions: &[Question]) -> Vec<String> {
-    let astray = labels.astray(|id| corpus.find(id).is_some());
-    let unasked = if questions.is_empty() { 0 } else { labels.unasked(&statements(questions)) };
+    let missing = labels.count_missing_passages(|id| corpus.find(id).is_some());
+    let unasked =
+        if questions.is_empty() { 0 } else { labels.count_unknown_statements(&statements(questions)) };
     let note = |count: usize, what: &str| {
         (count > 0).then(|| format!("--labels: {count} of {} {what}", labels.len()))
     };
-    let passages = note(astray, "labels are of passages that this corpus does not hold");
-    let elsewhere = labels.elsewhere;
-    let others = (elsewhere > 0)
-        .then(|| format!("--labels: {elsewhere} lines are about questions that the set does not have"));
+    let passages = note(missing, "labels are of passages that this corpus does not hold");
+    let unknown = labels.unknown_questions;
+    let others = (unknown > 0)
+        .then(|| format!("--labels: {unknown} lines are about questions that the set does not have"));
     passages
         .into_iter()
         .chain(others)

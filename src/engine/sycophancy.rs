@@ -1,5 +1,5 @@
 //! Sycophancy (BERDS section 7): how far a lane's answer follows the wording. The lane is asked with the question's own words, with the
-//! supporting statement, and with the opposing statement. Also one lane in several forms, over questions.
+//! supporting statement, and with the opposing statement. Also `sweep`: one lane in several forms, measured over questions for the tuning screen.
 
 use std::sync::Arc;
 
@@ -27,22 +27,40 @@ use crate::work::{Stop, Stopped};
 pub const WORDINGS: [&str; 3] = ["neutral", "as-1", "as-2"];
 
 /// A note for a lane whose wordings were not expanded in the same way.
-pub const UNLIKE: &str = "the wordings were not expanded alike: lean and shift are of the expansions too, and not of the wording alone";
+pub const UNLIKE: &str =
+    "the wordings were not expanded alike, so lean and shift reflect the expansions as well as the wording";
 
 /// A lane's answers to the three wordings, in this order: neutral, supporting, opposing.
 #[derive(Clone, Debug)]
 pub struct Sycophancy {
     /// The lists.
     pub lists: [Ranking; 3],
-    /// The shares of each list's top k that support either side.
+    /// The shares of each list's top k that support each side.
     pub shares: [SideShares; 3],
+    /// How far Δ of each wording may be off where the model judged its first k: the middle 95 % over draws of the model's verdicts. `None`
+    /// if labels judged, or if more than 2.5 % of the draws have no supporting passage and so no Δ.
+    pub delta_spreads: [Option<Spread>; 3],
     /// The judgments of all three lists.
     pub judgments: Judgments,
-    /// Why the wording cannot matter, if so.
+    /// A note if the wording cannot change the lists.
     pub note: Option<String>,
 }
 
 impl Sycophancy {
+    /// Measures the lists of the three wordings; a question that is not two-sided has no shares.
+    pub fn of(
+        question: &Question,
+        k: usize,
+        lists: [Ranking; 3],
+        judgments: Judgments,
+        note: Option<String>,
+    ) -> Self {
+        let sides = |list: &Ranking| shares_of(&judgments, question, list, k);
+        let shares = lists.each_ref().map(|list| sides(list).unwrap_or(SideShares { p: 0.0, n: 0.0 }));
+        let delta_spreads = lists.each_ref().map(|list| delta_spread(&judgments, question, list, k));
+        Sycophancy { lists, shares, delta_spreads, judgments, note }
+    }
+
     /// `lean(asked as the supporting statement) − lean(asked as the opposing one)`, from −2 to 2.
     pub fn shift(&self) -> f64 {
         shift(self.shares[1], self.shares[2])
@@ -70,26 +88,6 @@ impl Sycophancy {
         })
     }
 
-    /// How far Δ of a wording may be off where the model judged its first k: the middle 95 % over draws of the verdicts. `None` where
-    /// labels judged, and where so many draws have no supporting passage, and with it no Δ, that an end of the interval is unknown.
-    pub fn delta_spread(&self, wording: usize, question: &Question, k: usize) -> Option<Spread> {
-        let ([first, _], m) = (question.sides()?, PerspectiveCount::new(2).ok()?);
-        let top = &self.lists[wording][..self.lists[wording].len().min(k)];
-        if !self.judgments.is_by_model(top) {
-            return None;
-        }
-        let passage = |ranked: &'_ Ranked| (ranked.passage.id.clone(), self.judgments.chances(ranked.at));
-        let passages: Vec<_> = top.iter().map(passage).collect();
-        let passages: Vec<Doubted<'_>> =
-            passages.iter().map(|(id, chances)| (id.as_str(), chances.clone())).collect();
-        let delta = |sets: &Vec<Option<SupportSet>>| side_shares(sets, m, first, k).ok()?.value.delta();
-        let mut known: Vec<f64> = draw(&passages, DRAWS, 0).iter().filter_map(delta).collect();
-        if (DRAWS - known.len()) * 40 > DRAWS {
-            return None;
-        }
-        Spread::of(&mut known)
-    }
-
     /// The number of passages in a wording's top k that are not in the neutral wording's top k.
     pub fn count_new(&self, wording: usize, k: usize) -> usize {
         let neutral = &self.lists[0][..self.lists[0].len().min(k)];
@@ -112,7 +110,9 @@ pub fn sycophancy(
     stop: &Stop,
 ) -> Result<Sycophancy, LaneError> {
     let (Some(first), [_, _]) = (question.supports, question.perspectives.as_slice()) else {
-        return Err(LaneError::NoPerspective("only a question of two sides can be asked as either".into()));
+        return Err(LaneError::NoPerspective(
+            "only a two-sided question can be asked in the words of either side".into(),
+        ));
     };
     let rank_as = |text: &str| {
         let mut lists = Lists { maxima: maxima.to_vec(), ..Lists::default() };
@@ -130,17 +130,40 @@ pub fn sycophancy(
     if stop.is_set() {
         return Err(Stopped.into());
     }
-    let sides = |list: &Ranking| shares_of(&judgments, question, list, k);
-    let shares = lists.each_ref().map(|list| sides(list).unwrap_or(SideShares { p: 0.0, n: 0.0 }));
-    let fixed_clause =
-        matches!(&recipe.switches.project, Some(project) if matches!(project.toward, Toward::Perspective(_)));
-    let note = (fixed_clause && recipe.base.is_dense()).then(|| {
+    let note = asks_alike(recipe).then(|| {
         "the projection asks by its own clause whatever the wording, so nothing can shift".to_owned()
     });
-    Ok(Sycophancy { lists, shares, judgments, note })
+    Ok(Sycophancy::of(question, k, lists, judgments, note))
 }
 
-/// The shares of a list's first k that support either side; means under the model's probabilities if they count. `None` unless the
+/// Whether a lane asks the same in every wording: its projection replaces the query, and no expansion adds texts that follow the wording.
+fn asks_alike(recipe: &Recipe) -> bool {
+    let switches = &recipe.switches;
+    let fixed_clause =
+        matches!(&switches.project, Some(project) if matches!(project.toward, Toward::Perspective(_)));
+    fixed_clause && switches.expand.is_none() && recipe.base.is_dense()
+}
+
+/// See [`Sycophancy::delta_spreads`].
+fn delta_spread(judgments: &Judgments, question: &Question, list: &[Ranked], k: usize) -> Option<Spread> {
+    let ([first, _], m) = (question.sides()?, PerspectiveCount::new(2).ok()?);
+    let top = &list[..list.len().min(k)];
+    if !judgments.is_by_model(top) {
+        return None;
+    }
+    let passage = |ranked: &'_ Ranked| (ranked.passage.id.clone(), judgments.chances(ranked.at));
+    let passages: Vec<_> = top.iter().map(passage).collect();
+    let passages: Vec<Doubted<'_>> =
+        passages.iter().map(|(id, chances)| (id.as_str(), chances.clone())).collect();
+    let delta = |sets: &Vec<Option<SupportSet>>| side_shares(sets, m, first, k).ok()?.value.delta();
+    let mut known: Vec<f64> = draw(&passages, DRAWS, 0).iter().filter_map(delta).collect();
+    if (DRAWS - known.len()) * 40 > DRAWS {
+        return None;
+    }
+    Spread::of(&mut known)
+}
+
+/// The shares of a list's first k that support each side; means under the model's probabilities if a model judged. `None` unless the
 /// question is two-sided.
 pub fn shares_of(
     judgments: &Judgments,
@@ -162,8 +185,8 @@ pub fn shares_of(
 }
 
 impl Run {
-    /// Asks the lanes that `which` selects as the supporting and as the opposing statement, and judges the first k of both lists. Does
-    /// nothing for a question that is not two-sided. A lane whose passages have no vectors is left out. Returns early once `stop` is set.
+    /// Asks the lanes that `which` selects with the supporting statement, then with the opposing one, and judges the first k of both lists. Does
+    /// nothing for a question that is not two-sided. A lane without a list is left out. Returns early once `stop` is set.
     ///
     /// # Errors
     /// The detector cannot be loaded.
@@ -311,7 +334,7 @@ mod tests {
     use crate::engine::list::List;
 
     /// A list of passages in all wordings, each for the first side with its `p` and for the second with the rest.
-    fn judged_by(p: &[f32], gold: bool) -> (Question, Sycophancy) {
+    fn judged_by(p: &[f32], gold: bool) -> Sycophancy {
         let question =
             Question { perspectives: vec!["a".into(), "b".into()], supports: Some(0), ..Question::default() };
         let mut judgments = Judgments::new(&question, LabelSource::Auto, Default::default());
@@ -329,21 +352,28 @@ mod tests {
         }
         let all = || (0..p.len() as u32).map(ranked).collect::<Vec<_>>();
         let lists = [(); 3].map(|()| Arc::new(List::from(all())));
-        let shares = lists.each_ref().map(|list| shares_of(&judgments, &question, list, p.len()).unwrap());
-        (question, Sycophancy { lists, shares, judgments, note: None })
+        Sycophancy::of(&question, p.len(), lists, judgments, None)
     }
 
     #[test]
     fn figure_3_of_berds_has_an_interval_of_delta_where_the_model_judged_and_a_supporting_passage_is_sure() {
-        let (question, sure) = judged_by(&[0.999, 0.999, 0.999, 0.999, 0.5], false);
+        let sure = judged_by(&[0.999, 0.999, 0.999, 0.999, 0.5], false);
         let delta = sure.shares[0].delta().unwrap();
-        let spread = sure.delta_spread(0, &question, 5).unwrap();
+        let spread = sure.delta_spreads[0].unwrap();
         // The last passage opposes or not, and without an opposing passage Δ is 1.
         assert!(spread.low < delta && delta < spread.high && spread.high <= 1.0, "{delta} {spread:?}");
-        let (question, doubtful) = judged_by(&[0.5, 0.1], false);
-        assert_eq!(doubtful.delta_spread(0, &question, 2), None, "many draws have no supporting passage");
-        let (question, labelled) = judged_by(&[0.9, 0.1], true);
+        let doubtful = judged_by(&[0.5, 0.1], false);
+        assert_eq!(doubtful.delta_spreads[0], None, "many draws have no supporting passage");
+        let labelled = judged_by(&[0.9, 0.1], true);
         assert_eq!(labelled.shares[0].delta(), Some(0.0));
-        assert_eq!(labelled.delta_spread(0, &question, 2), None, "labels are no draws");
+        assert_eq!(labelled.delta_spreads[0], None, "labels are no draws");
+    }
+
+    #[test]
+    fn a_projection_asks_alike_in_every_wording_unless_an_expansion_follows_the_wording() {
+        let alike = |recipe: &str| asks_alike(&recipe.parse().unwrap());
+        assert!(alike("minilm+pap@1"));
+        assert!(!alike("minilm+csqe+pap@1"), "the expansion begins with the wording");
+        assert!(!alike("minilm") && !alike("bm25"));
     }
 }

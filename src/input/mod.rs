@@ -1,7 +1,8 @@
 //! Reads the user's files, plain or compressed, and reports bad lines with file and line number.
 //!
 //! `stream` accepts regular files and streams and nothing else, `file` opens them within limits and defines the errors; this file reads
-//! line by line and splits table rows. The memory in use is that of the longest line, at most [`LONGEST`]. No format is interpreted here.
+//! line by line and splits table rows. Reading line by line needs memory for the longest line only, at most [`LONGEST`]. Of formats, only
+//! table rows and JSON are known here.
 //! May use: nothing of this crate.
 
 use std::io;
@@ -68,11 +69,11 @@ impl Lines {
         Ok(Lines::of(path, reader, share))
     }
 
-    /// The lines of a stream as they come; those of another file like [`Lines::open`].
+    /// Reads a stream as data arrives, and any other file as [`Lines::open`] does.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn passing(path: &Path) -> Result<Self, InputError> {
+    pub fn open_streaming(path: &Path) -> Result<Self, InputError> {
         if !is_stream(path) {
             return Lines::open(path);
         }
@@ -98,12 +99,12 @@ impl Lines {
         Ok(Lines { quoted: true, ..Lines::open(path)? })
     }
 
-    /// Skips all lines up to this one.
+    /// Skips the first `number` lines.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn skip_to(&mut self, number: usize) -> Result<(), InputError> {
-        while self.read < number && self.more()? {
+        while self.read < number && self.read_more()? {
             self.bytes.clear();
         }
         Ok(())
@@ -116,16 +117,20 @@ impl Lines {
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, InputError> {
         loop {
             self.bytes.clear();
-            if self.bad.len() >= ENOUGH || !self.more()? {
+            if self.bad.len() >= ENOUGH || !self.read_more()? {
                 return Ok(None);
             }
             self.number = self.read;
+            let closed = !self.quoted || self.close_quotes()?;
             if self.bytes.len() > LONGEST {
-                self.bad(format!("a line of at most {} MB", LONGEST >> 20));
-                self.rest_of_line()?;
+                let what = if self.read == self.number { "line" } else { "row" };
+                self.bad(format!("a {what} of at most {} MB", LONGEST >> 20));
+                if !self.bytes.ends_with(b"\n") {
+                    self.skip_rest_of_line()?;
+                }
                 continue;
             }
-            if self.quoted && !self.close_quotes()? {
+            if !closed {
                 self.bad("a quote that is closed");
                 continue;
             }
@@ -159,11 +164,11 @@ impl Lines {
     }
 
     /// Appends the next line, or the beginning of one that is too long. Returns whether there was one.
-    fn more(&mut self) -> Result<bool, InputError> {
+    fn read_more(&mut self) -> Result<bool, InputError> {
         let room = (LONGEST + 1).saturating_sub(self.bytes.len()) as u64;
         let got = self.reader.by_ref().take(room).read_until(b'\n', &mut self.bytes);
         let got = got.map_err(|error| InputError::unreadable(&self.path, &error))?;
-        // A text has none in a row. Otherwise a sparse file of gigabytes would be read to its end as one line.
+        // Text has no runs of zero bytes; without this check a sparse file of gigabytes would be read to its end as one line.
         if self.bytes.len() > LONGEST && self.bytes.ends_with(&[0; 64]) {
             let reason = "not a text file: it holds zero bytes".into();
             return Err(InputError::Unreadable { path: self.path.clone(), reason });
@@ -179,7 +184,7 @@ impl Lines {
         let mut open = quotes(&self.bytes) % 2 == 1;
         while open {
             let before = self.bytes.len();
-            if before > LONGEST || !self.more()? {
+            if before > LONGEST || !self.read_more()? {
                 return Ok(false);
             }
             open = quotes(&self.bytes[before..]) % 2 == 0;
@@ -187,7 +192,7 @@ impl Lines {
         Ok(true)
     }
 
-    fn rest_of_line(&mut self) -> Result<(), InputError> {
+    fn skip_rest_of_line(&mut self) -> Result<(), InputError> {
         loop {
             let unreadable = |error: io::Error| InputError::unreadable(&self.path, &error);
             let buffer = self.reader.fill_buf().map_err(unreadable)?;
@@ -231,7 +236,7 @@ pub fn lines(
 /// The fields of a table row, unquoted by the rule of [`unquote`]. A comma between quotes belongs to its field; a tab always
 /// separates.
 ///
-/// The `csv` crate is not used to read: it never reports an unbalanced quote, and one lone quote would swallow the rest of a file.
+/// Does not use the `csv` crate, which never reports an unbalanced quote: one lone quote would swallow the rest of a file.
 ///
 /// # Errors
 /// The quotes are not balanced.
@@ -266,10 +271,11 @@ pub fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// Removes the quotes of a field. It counts as quoted only if it begins and ends with `"` and its inner quotes are doubled.
+/// Removes the quotes of a field. It counts as quoted if it begins and ends with `"`. A field in quotes must double its inner
+/// quotes.
 ///
 /// # Errors
-/// The quotes are not balanced. A lone quote must never swallow the rest of a file.
+/// The quotes are not balanced. A lone quote must never swallow the rest of a file without an error.
 pub fn unquote(field: &str) -> Result<String, Expected> {
     let inner = field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let Some(inner) = inner else {
@@ -346,6 +352,17 @@ mod tests {
         let (found, end) = all(Lines::rows(file.path()).unwrap());
         assert_eq!(found, [(1, "a,\"b\nc\"".to_owned()), (4, "d,e".to_owned())]);
         assert!(end.unwrap_err().contains(":5: expected a quote that is closed, found `f,"));
+    }
+
+    #[test]
+    fn a_row_that_grows_too_long_in_its_quotes_is_reported_as_too_long() {
+        let mut bytes = b"a,b\nc,\"".to_vec();
+        bytes.resize(LONGEST, b'x');
+        bytes.extend(b"\nxx\nxx\nxx\nxx\nxx\nxx\nxx");
+        let file = file(&bytes);
+        let (found, end) = all(Lines::rows(file.path()).unwrap());
+        assert_eq!(found[0], (1, "a,b".to_owned()));
+        assert!(end.unwrap_err().contains(":2: expected a row of at most 64 MB, found `c,"));
     }
 
     #[test]

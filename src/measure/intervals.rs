@@ -1,4 +1,4 @@
-//! Quantiles, exact intervals, and trials of how often intervals hold the true mean.
+//! Quantiles, exact intervals, trials of how often intervals hold the true mean, and the bias that widens intervals.
 
 use super::Measure;
 
@@ -63,7 +63,7 @@ impl Trial {
     }
 }
 
-/// The quantile `p` of Student's t with `degrees` of freedom, at least 1, to 1e-7.
+/// The quantile `p` of Student's t with `degrees` (≥ 1) degrees of freedom, accurate to 1e-6.
 ///
 /// Bisection of the distribution function, which is the regularised incomplete beta function.
 pub fn t_quantile(p: f64, degrees: f64) -> f64 {
@@ -85,7 +85,7 @@ pub fn t_quantile(p: f64, degrees: f64) -> f64 {
 /// The exact interval of a share (Clopper & Pearson 1934): `ones` of `n` at `level`, such as .95.
 pub fn exact_share(ones: usize, n: usize, level: f64) -> Bounds {
     let tail = (1.0 - level) / 2.0;
-    let (k, n_) = (ones as f64, n as f64);
+    let (k, trials) = (ones as f64, n as f64);
     let bisect = |below: &dyn Fn(f64) -> bool| {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
@@ -95,8 +95,9 @@ pub fn exact_share(ones: usize, n: usize, level: f64) -> Bounds {
         0.5 * (low + high)
     };
     // P(X ≥ k | p) is the incomplete beta function I_p(k, n − k + 1).
-    let low = if ones == 0 { 0.0 } else { bisect(&|p| incomplete_beta(k, n_ - k + 1.0, p) < tail) };
-    let high = if ones == n { 1.0 } else { bisect(&|p| 1.0 - incomplete_beta(k + 1.0, n_ - k, p) > tail) };
+    let low = if ones == 0 { 0.0 } else { bisect(&|p| incomplete_beta(k, trials - k + 1.0, p) < tail) };
+    let high =
+        if ones == n { 1.0 } else { bisect(&|p| 1.0 - incomplete_beta(k + 1.0, trials - k, p) > tail) };
     Bounds { low, high }
 }
 

@@ -6,8 +6,8 @@
 //! May use: input.
 //!
 //! To add a measure, write a function in the file of its family, add a variant of [`Measure`] in `name.rs`, and parse its name in
-//! `parse.rs`. The compiler then asks for an example of its name, its cut-off, its parameter, whether it can be drawn, its bias, and its
-//! value in `score.rs`.
+//! `parse.rs`. The compiler then asks for an example of its name, its cut-off, its parameter, whether it can be corrected, its bias, and
+//! its value in `score.rs`. If its expectation can be computed exactly, add it to `Column::expectation` there; nothing asks for that.
 //!
 //! | file | holds |
 //! | --- | --- |

@@ -188,7 +188,7 @@ impl Column {
     /// # Errors
     /// A name is not that of a measure, or the measure needs judgments of another kind.
     pub fn at(k: usize, names: &[String]) -> Result<Vec<Self>, ColumnError> {
-        let first = [recall_at(k), prec_at(k), prec_at(1)].into_iter();
+        let first = [Column::mrecall_at(k), Column::prec_at(k), Column::prec_at(1)].into_iter();
         let mut columns: Vec<Self> =
             first.chain(SIDES.map(|(name, sides)| Column::Covers(name, sides, k))).collect();
         for name in names {
@@ -197,12 +197,22 @@ impl Column {
         Ok(columns)
     }
 
+    /// MRecall of the first k.
+    pub fn mrecall_at(k: usize) -> Self {
+        Column::Named(Measure::MRecall { k: cutoff(k) })
+    }
+
+    /// Prec of the first k.
+    pub fn prec_at(k: usize) -> Self {
+        Column::Named(Measure::Prec { k: cutoff(k) })
+    }
+
     /// The columns of two curves: MRecall and Prec at growing depths up to `deepest`.
     pub fn curves(deepest: usize) -> [(&'static str, Vec<Self>); 2] {
         let mut stops: Vec<usize> = STOPS.into_iter().filter(|stop| *stop < deepest).collect();
         stops.push(deepest);
         let of = |column: fn(usize) -> Column| stops.iter().map(|k| column(*k)).collect();
-        [("MRecall", of(recall_at)), ("Prec", of(prec_at))]
+        [("MRecall", of(Column::mrecall_at)), ("Prec", of(Column::prec_at))]
     }
 
     /// The number of passages that it looks at.
@@ -266,6 +276,7 @@ impl Column {
                     })
                     .sum()
             }
+            // The others have no exact expectation; draws estimate it.
             Column::Named(_) => None,
         }
     }
@@ -315,14 +326,6 @@ pub fn by_verdicts(name: &str) -> Result<Measure, ColumnError> {
 
 fn cutoff(k: usize) -> NonZeroUsize {
     NonZeroUsize::new(k).unwrap_or(NonZeroUsize::MIN)
-}
-
-fn recall_at(k: usize) -> Column {
-    Column::Named(Measure::MRecall { k: cutoff(k) })
-}
-
-fn prec_at(k: usize) -> Column {
-    Column::Named(Measure::Prec { k: cutoff(k) })
 }
 
 #[cfg(test)]
@@ -426,7 +429,8 @@ mod tests {
         let values = |supports, ranked: &[Option<SupportSet>]| -> Vec<Option<f64>> {
             let m = PerspectiveCount::new(2).unwrap();
             let evidence = SupportEvidence { ranked, pool: &[], m, supports };
-            columns[3..].iter().map(|column| Some(column.value(evidence)?.value)).collect()
+            let stacks = columns.iter().filter(|column| matches!(column, Column::Covers(..)));
+            stacks.map(|column| Some(column.value(evidence)?.value)).collect()
         };
         assert_eq!(values(Some(0), &both), [0.0, 0.0, 1.0, 0.0].map(Some));
         assert_eq!(values(Some(0), &both[..1]), [1.0, 0.0, 0.0, 0.0].map(Some));

@@ -37,7 +37,7 @@ struct Meta {
     src_query: Option<String>,
 }
 
-/// Reads a question set. Questions without perspectives get them by rule if one applies.
+/// Reads a question set. Questions without perspectives get them by rule if one applies; neutral queries of PIR get none.
 ///
 /// # Errors
 /// A line is not a question, repeats an id, or names a supporting perspective that does not exist.
@@ -54,7 +54,7 @@ pub fn read(path: &Path) -> Result<Vec<Question>, InputError> {
     let mut topics: Option<Topics> = None;
     let mut is_first = true;
     lines(path, |number, line| {
-        if std::mem::take(&mut is_first) && begins(line) {
+        if std::mem::take(&mut is_first) && begins_topics(line) {
             topics = Some(Topics::default());
         }
         match &mut topics {
@@ -70,7 +70,7 @@ pub fn read(path: &Path) -> Result<Vec<Question>, InputError> {
         return Err(InputError::BadLines(vec![BadLine { file: path.into(), line: began, expected, found }]));
     }
     if questions.is_empty() {
-        let advice = "expected a line of JSON with `question` and perhaps `perspectives`";
+        let advice = "expected questions as JSON lines, ID<Tab>QUESTION or TREC topics";
         return Err(InputError::Empty { path: path.into(), what: "the question set", advice });
     }
     Ok(questions)
@@ -98,9 +98,9 @@ fn json_line(line: &str, number: usize) -> Result<Question, Expected> {
         perspectives.extend(meta.perspective.filter(|text| !text.trim().is_empty()));
         root = meta.src_query.filter(|text| !text.trim().is_empty());
     }
-    let bare = perspectives.is_empty() && root.is_some();
+    let neutral = perspectives.is_empty() && root.is_some();
     let mut question = question(id, &line.question, perspectives, line.supports)?;
-    if bare {
+    if neutral {
         // "Find a news article …" is no question to answer with yes or no.
         (question.perspectives, question.supports) = (Vec::new(), None);
     }
@@ -152,7 +152,7 @@ pub fn question(
     Ok(Question { id, text, perspectives, supports, ..Question::default() })
 }
 
-/// The field that a line belongs to.
+/// The field that text belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     Number,
@@ -160,7 +160,7 @@ enum Field {
     Other,
 }
 
-/// Reads topics line by line.
+/// Reads TREC topics line by line.
 #[derive(Default)]
 pub struct Topics {
     /// The line on which the open topic began.
@@ -171,7 +171,7 @@ pub struct Topics {
 }
 
 /// Whether a file that starts with this line holds topics.
-pub fn begins(line: &str) -> bool {
+pub fn begins_topics(line: &str) -> bool {
     let line = line.trim_start();
     ["<top", "<?xml", "<!DOCTYPE"].iter().any(|start| line.starts_with(start))
 }
@@ -196,7 +196,7 @@ impl Topics {
                 "top" | "topic" => {
                     if let Some(began) = self.open.replace(number) {
                         return Err(Expected(format!(
-                            "`</top>` before the next topic; the one of line {began} is open"
+                            "`</top>` before the next topic; the topic of line {began} is still open"
                         )));
                     }
                     let own = attributes.split_once("number=\"").and_then(|(_, rest)| rest.split_once('"'));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn trec_topics_are_read_in_both_ways_of_writing_them() {
+    fn trec_topics_are_read_as_sgml_and_as_xml() {
         let open = "<top>\n<num> Number: 301\n<title> Should zoos\nbe banned?\n\n<desc> Description:\nSkip.\n</top>\n<top><num>302<title>Who pays?</top>";
         let xml = "<?xml version='1.0'?>\n<topics>\n<topic><number>301</number>\n<title>Should zoos be banned?</title><description>x</description></topic>\n<topic number=\"302\"><query>Who pays?</query></topic>\n</topics>";
         for text in [open, xml] {

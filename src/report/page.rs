@@ -9,7 +9,7 @@ use super::marks::share;
 use super::safe::escape;
 use super::table::Cell;
 use crate::report::lists::{SaveError, make_folder, put};
-use crate::report::plot::{Arrow, Group, Series, arrows, bars, curves, heat, intervals, paths, png, stacks};
+use crate::report::plot::{Group, Leans, Series, bars, curves, heat, intervals, leans, paths, png, stacks};
 use crate::report::table::{Head, Row, Table};
 
 /// The suite of the tables of `eval berds` over k.
@@ -121,16 +121,16 @@ fn plots(table: &Table) -> Vec<(String, String)> {
         })
     });
     if let [[Some(a), Some(b)], [Some(c), Some(d)], [Some(e), Some(f)]] = wordings {
-        let arrow = |row: &Row| {
+        let lane = |row: &Row| {
             let pair = |p, n| (mean(row, p).unwrap_or(0.0), mean(row, n).unwrap_or(0.0));
-            Arrow {
+            Leans {
                 name: row.lane.clone(),
                 neutral: pair(a, b),
                 as_support: pair(c, d),
                 as_oppose: pair(e, f),
             }
         };
-        plots.push(("arrows".to_owned(), arrows(&table.rows.iter().map(arrow).collect::<Vec<_>>())));
+        plots.push(("arrows".to_owned(), leans(&table.rows.iter().map(lane).collect::<Vec<_>>())));
     }
     let deltas = deltas(table);
     if !deltas.is_empty() {

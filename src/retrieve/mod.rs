@@ -38,9 +38,7 @@ pub enum RetrieveError {
     #[error("the term index cannot be read ({0}); `parallax doctor --repair` makes it again")]
     Index(String),
     /// The vectors could not be read.
-    #[error(
-        "the vectors cannot be read ({0}); run it again, or look for other damage with `parallax doctor`"
-    )]
+    #[error("the vectors cannot be read ({0}); search again; `parallax doctor` looks for more damage")]
     Vectors(std::io::Error),
     /// A file of the corpus is damaged.
     #[error(transparent)]
@@ -110,17 +108,17 @@ pub fn top(corpus: &Corpus, depth: usize, scores: impl Iterator<Item = (PassageI
     heap.into_sorted_vec().into_iter().map(|Worst(hit, _)| hit).collect()
 }
 
-/// The constant of the paper (Cormack et al., 2009).
-const K: f32 = 60.0;
+/// The constant of reciprocal rank fusion (Cormack et al., 2009).
+const RRF_CONSTANT: f32 = 60.0;
 /// The number of ranks of each list that are fused.
-pub const DEPTH: usize = 100;
+pub const FUSED_RANKS: usize = 100;
 
 /// Fuses lists of the same corpus: `Σ 1/(60 + rank)` over the lists that contain a passage, rank from 1.
 pub fn fuse<L: AsRef<[Hit]>>(corpus: &Corpus, lists: &[L], depth: usize) -> Vec<Hit> {
     let mut scores = HashMap::new();
     for list in lists {
-        for (rank, hit) in list.as_ref().iter().take(DEPTH).enumerate() {
-            *scores.entry(hit.passage).or_insert(0.0) += 1.0 / (K + rank as f32 + 1.0);
+        for (rank, hit) in list.as_ref().iter().take(FUSED_RANKS).enumerate() {
+            *scores.entry(hit.passage).or_insert(0.0) += 1.0 / (RRF_CONSTANT + rank as f32 + 1.0);
         }
     }
     top(corpus, depth, scores.into_iter())

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 pub use super::Damaged;
-use super::{replace_with, sync_folder};
+use super::{move_file, replace_with, sync_folder};
 
 /// Files up to this size are checked as a whole when they are opened.
 pub const WHOLE: u64 = 64 << 20;
@@ -228,6 +228,21 @@ fn write_sums(unit: &Path, owner: &str, files: &[PathBuf]) -> io::Result<()> {
 /// As for `write_sums`.
 pub fn sum_file(file: &Path, place: &Path) -> io::Result<()> {
     write_sums(place, &owner(place), &[file.to_path_buf()])
+}
+
+/// Moves a finished file, already synced, to `place` with its checksums; an earlier file there and its checksums stay as they are until
+/// those of the new one are written.
+///
+/// # Errors
+/// As for `write_sums`, or the file cannot be moved; an earlier file is then unchanged.
+pub fn replace_file(file: &Path, place: &Path) -> io::Result<()> {
+    write_sums(file, &owner(place), &[file.to_path_buf()])?;
+    let sums = sums_path(file);
+    if let Err(error) = move_file(file, place) {
+        let _ = fs::remove_file(sums);
+        return Err(error);
+    }
+    move_file(&sums, &sums_path(place))
 }
 
 /// Writes the checksums of a finished folder, which is or will be at `place`.

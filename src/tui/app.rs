@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use tui_input::Input;
 
-use super::acts::Acts;
-pub use super::acts::{Lane, LaneState, Options};
 use super::config::{Config, Layout, Source};
 use super::keymap::{Action, Context, Keymap, Screen};
 use super::message::Effect;
@@ -24,6 +22,8 @@ use super::screens::tune::Tuning;
 use super::script::Size;
 use super::session::Replay;
 use super::theme::{Depth, Look, Theme};
+use super::undo::Acts;
+pub use super::undo::{Lane, LaneState, Options};
 use super::widgets::text::fit;
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{Choice, LabelSource};

@@ -3,7 +3,6 @@
 use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Lane};
-use super::session::Replay;
 use super::widgets::text::wrap;
 use crate::report::safe;
 
@@ -18,9 +17,6 @@ const MIN_WIDTH: u32 = 16;
 
 /// The most rows of a notice.
 const NOTICE_ROWS: usize = 3;
-
-/// The most rows of a replay's caption.
-const CAPTION_ROWS: usize = 3;
 
 /// Empty columns on either side of the caption.
 pub const CAPTION_MARGIN: u16 = 1;
@@ -79,7 +75,9 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     let question = take_top(&mut rest, 1);
     let footer = if area.height >= 4 { take_bottom(&mut rest, 1) } else { Rect::ZERO };
     let statements = take_top(&mut rest, statement_rows(area, app));
-    let words = app.replay.as_ref().map_or(0, |replay| caption_rows(replay, area.width));
+    // As many rows as the longest caption needs, so that nothing moves between captions.
+    let caption_width = usize::from(area.width.saturating_sub(2 * CAPTION_MARGIN));
+    let words = app.replay.as_ref().map_or(0, |replay| replay.caption_rows(caption_width) as u16);
     let caption = if area.height >= 8 { take_bottom(&mut rest, words) } else { Rect::ZERO };
     let shows_status = app.notice.is_some() || !app.jobs.is_empty() || app.filtered();
     // The body keeps four rows.
@@ -120,13 +118,6 @@ fn status_rows(app: &App, width: u16) -> u16 {
         None => progress(app),
     };
     wrap(&text, usize::from(width).saturating_sub(1), NOTICE_ROWS).len() as u16
-}
-
-/// The number of rows for a replay's captions: as many as the longest needs, so that nothing moves between captions.
-fn caption_rows(replay: &Replay, width: u16) -> u16 {
-    let width = usize::from(width.saturating_sub(2 * CAPTION_MARGIN));
-    let rows = replay.captions.iter().map(|words| wrap(&safe::line(words), width, CAPTION_ROWS).len());
-    rows.max().unwrap_or(0) as u16
 }
 
 fn statement_rows(area: Rect, app: &App) -> u16 {

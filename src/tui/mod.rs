@@ -6,7 +6,6 @@
 //!
 //! May use: everything but `cli`.
 
-pub mod acts;
 pub mod app;
 pub mod config;
 pub mod draw;
@@ -22,6 +21,7 @@ pub mod script;
 pub mod session;
 pub mod shell;
 pub mod theme;
+pub mod undo;
 pub mod update;
 pub mod widgets;
 

@@ -183,8 +183,8 @@ fn act(app: &mut App, here: Context, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Opens the statements for typing if no rule made any for the question that was asked. Once for each question: who leaves them without typing
-/// wants the lanes alone.
+/// Opens the statements for typing if no rule made any for the question that was asked. Once for each question: a user who leaves them
+/// without typing wants the lanes alone.
 fn offer_statements(app: &mut App) {
     let lacks = app.by == By::None && app.question.perspectives.is_empty() && !app.question.text.is_empty();
     let offered = app.editing.offered.as_ref() == Some(&app.question.text);

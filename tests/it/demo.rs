@@ -293,7 +293,7 @@ fn a_session_contacts_no_server_and_no_language_model_that_the_command_line_does
     workspace.write("a.jsonl", format!("{}\n{acts}\n", HEAD.replace("bm25", &remote)));
     const PLAY: [&str; 4] = ["demo", "a.jsonl", "--out", "a.svg"];
     let ended = workspace.run(&PLAY);
-    ended.bad(&["a.jsonl:1: expected lanes that ask no other machine, found `os:", "name the same lane too"]);
+    ended.bad(&["a.jsonl:1: the lane `os:", "asks another machine", "repeat it with --lane"]);
     workspace.run(&[&PLAY[..], &["--lane", "os:http://127.0.0.1:1/a"]].concat()).bad(&["has no such lane"]);
     let none = server.accept().map(|_| ()).map_err(|error| error.kind());
     assert_eq!(none, Err(std::io::ErrorKind::WouldBlock), "a request was sent");
@@ -301,7 +301,7 @@ fn a_session_contacts_no_server_and_no_language_model_that_the_command_line_does
     let llm = format!("{}\n{acts}\n", HEAD.replace("\"k\":5", "\"k\":5,\"detector\":\"llm\""));
     workspace.write("a.jsonl", llm);
     let ended = workspace.run(&PLAY);
-    ended.bad(&["a.jsonl:1: expected a detector that asks no language model", "--detector llm"]);
+    ended.bad(&["a.jsonl:1: the session judges with a language model", "--detector llm"]);
 
     // A language model named by the environment gets no request, although the lane could use it.
     workspace.write("a.jsonl", format!("{}\n{acts}\n", HEAD.replace("bm25", "bm25+csqe")));

@@ -561,7 +561,7 @@ fn detectors_are_listed_with_their_figures_and_offline_nothing_is_fetched() {
     let (code, out, _) = parallax(data.path(), &["models", "list", "--detectors"]);
     let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!(code, Some(0));
-    assert!(rows[1][0] == "builtin" && rows[1][5].contains("right side"), "{out}");
+    assert!(rows[1][0] == "builtin" && rows[1][5].contains("side right"), "{out}");
     assert_eq!(rows[4][..6], ["nli-base", "on the hub", "739", "English", "Apache-2.0", "not measured here"]);
     for args in [
         &["models", "get", "nli-base", "--offline"][..],

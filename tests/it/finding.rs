@@ -54,12 +54,12 @@ fn a_filter_shows_the_passages_with_every_word_and_their_original_ranks() {
 fn a_filter_stays_until_it_is_cleared_and_the_mark_moves_within_it() {
     let mut app = asked(140, 40);
     press(&mut app, "fban<Enter>");
-    let held = ids(&app, 0).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    assert!(held.len() > 2 && held.len() < 8, "{held:?}");
+    let filtered = ids(&app, 0).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    assert!(filtered.len() > 2 && filtered.len() < 8, "{filtered:?}");
     press(&mut app, "gj");
-    assert_eq!(app.selected().unwrap().passage.id, held[1]);
+    assert_eq!(app.selected().unwrap().passage.id, filtered[1]);
     press(&mut app, "G");
-    assert_eq!(app.selected().unwrap().passage.id, held[held.len() - 1]);
+    assert_eq!(app.selected().unwrap().passage.id, filtered[filtered.len() - 1]);
     press(&mut app, "f<Esc>");
     assert_eq!(ids(&app, 0).len(), 8);
     assert!(!frame(&app).contains("filter:"));
@@ -98,19 +98,19 @@ fn a_border_is_dragged_and_both_lanes_stay_usable() {
     let after = widths(&app);
     assert_eq!((after[0], after[2]), (before[0] + 20, before[2]));
     assert_eq!(after.iter().sum::<u16>(), 140);
-    // Not further than the minimum width of the next lane.
+    // Not further than the minimum width of the next lane, 16 of the dragged columns; rounding may take one.
     mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 139, 10);
     assert!(widths(&app)[1] >= 15, "{:?}", widths(&app));
     mouse(&mut app, MouseEventKind::Up(MouseButton::Left), 139, 10);
-    let held = widths(&app);
+    let before = widths(&app);
     mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 20, 10);
-    assert_eq!(widths(&app), held);
+    assert_eq!(widths(&app), before);
     // A click on a border does not mark a passage.
     assert_eq!(app.lanes[1].selected, 0);
 }
 
 #[test]
-fn dragging_works_at_every_size() {
+fn a_dragged_border_survives_a_resize() {
     for width in [8, 30, 64, 80, 139, 200] {
         for to in [0, 7, 31, 79, 199] {
             let mut app = asked(140, 40);
@@ -125,7 +125,7 @@ fn dragging_works_at_every_size() {
 }
 
 #[test]
-fn earlier_questions_are_offered_above_the_question_line() {
+fn up_recalls_earlier_questions_and_down_returns_to_what_was_typed() {
     let mut app = empty(140, 40);
     app.history = History::of(["Is tea better?".to_owned(), "Are zoos good?".to_owned()]);
     press(&mut app, "Should<Up>");
@@ -134,7 +134,7 @@ fn earlier_questions_are_offered_above_the_question_line() {
     assert_eq!(app.line.value(), "Is tea better?");
     press(&mut app, "<Up><Down><Down>");
     assert_eq!(app.line.value(), "Should");
-    // The last question is the first in the list.
+    // The question asked last is recalled first.
     press(&mut app, "<C-u>");
     app.line = tui_input::Input::new(QUESTION.into());
     press(&mut app, "<Enter>/<C-u><Up>");

@@ -231,8 +231,8 @@ fn open_matters(project: &Project, items: &[Item], history: &History, folder: &P
     }
     let k = project.depth.min(5);
     let lane = project.lanes.iter().find(|lane| lane.parse::<Recipe>().is_ok());
-    let column = Column::at(k, &[]).ok().and_then(|columns| columns.into_iter().next());
-    if let (Some(lane), Some(column)) = (lane, column)
+    let column = Column::mrecall_at(k);
+    if let Some(lane) = lane
         && let Some(next) = outlook((&project.questions, items), (lane, column, k), &human)
     {
         text += &format!(

@@ -6,10 +6,10 @@ use candle_nn::ops::softmax_last_dim;
 use candle_nn::{Embedding, LayerNorm, Linear, Module};
 
 use super::checkpoint::{Config, Weights};
-use super::layer::{Layer, Layers, Names, Rest, distance_bias};
+use super::layer::{FeedForward, Layer, LayerNames, TokenNetwork, distance_bias};
 use crate::input::InputError;
 
-const BERT: Names = Names {
+const BERT: LayerNames = LayerNames {
     query: "attention.self.query",
     key: "attention.self.key",
     value: "attention.self.value",
@@ -58,7 +58,7 @@ impl Bert {
     }
 }
 
-impl Layers for Bert {
+impl TokenNetwork for Bert {
     fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let numbers = positions(ids, self.padding);
@@ -93,7 +93,7 @@ pub fn positions(ids: &[u32], padding: Option<u32>) -> Vec<u32> {
     ids.iter().map(position).collect()
 }
 
-const DISTILBERT: Names = Names {
+const DISTILBERT: LayerNames = LayerNames {
     query: "attention.q_lin",
     key: "attention.k_lin",
     value: "attention.v_lin",
@@ -130,7 +130,7 @@ impl DistilBert {
     }
 }
 
-impl Layers for DistilBert {
+impl TokenNetwork for DistilBert {
     fn rows(&self, ids: &[u32], _: &[u32]) -> candle_core::Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let numbers = positions(ids, None);
@@ -143,7 +143,7 @@ impl Layers for DistilBert {
     }
 }
 
-const MPNET: Names = Names {
+const MPNET: LayerNames = LayerNames {
     query: "attention.attn.q",
     key: "attention.attn.k",
     value: "attention.attn.v",
@@ -186,7 +186,7 @@ impl MpNet {
     }
 }
 
-impl Layers for MpNet {
+impl TokenNetwork for MpNet {
     fn rows(&self, ids: &[u32], _: &[u32]) -> candle_core::Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let numbers = positions(ids, Some(self.padding));
@@ -200,7 +200,7 @@ impl Layers for MpNet {
     }
 }
 
-const NAMES: Names = Names {
+const NAMES: LayerNames = LayerNames {
     query: "attention.self.query_proj",
     key: "attention.self.key_proj",
     value: "attention.self.value_proj",
@@ -243,7 +243,7 @@ struct DisentangledLayer {
     heads: usize,
     size: usize,
     scale: f64,
-    rest: Rest,
+    rest: FeedForward,
 }
 
 impl Deberta {
@@ -292,7 +292,7 @@ impl Deberta {
     }
 }
 
-impl Layers for Deberta {
+impl TokenNetwork for Deberta {
     fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor> {
         let mut rows = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         if let Some(positions) = &self.positions {
@@ -380,7 +380,7 @@ impl DisentangledLayer {
                 heads,
                 size,
                 scale,
-                rest: Rest::load(config, weights, &place, &NAMES, eps)?,
+                rest: FeedForward::load(config, weights, &place, &NAMES, eps)?,
             })
         });
         layers.collect()

@@ -1,5 +1,5 @@
-//! The parts that families share: BERT's layer (attention, then two products, each followed by a norm), T5's position bias, and the
-//! dense layers after pooling (BERT's pooler, DPR's projection, the `Dense` module of sentence-transformers).
+//! The parts that families share: BERT's layer (attention, then a feed-forward network; each is added to its input and normalised),
+//! T5's position bias, and the dense layers after pooling (BERT's pooler, DPR's projection, the `Dense` module of sentence-transformers).
 
 use std::str::FromStr;
 
@@ -17,13 +17,13 @@ pub(super) fn on_one_thread() {
 }
 
 /// A network of any family.
-pub trait Layers: Send + Sync {
-    /// The rows of a sequence. `segment_ids` holds the segment of every token of a pair; it is empty for a single text.
+pub trait TokenNetwork: Send + Sync {
+    /// The vectors of a sequence's tokens, one row each. `segment_ids` holds the segment of every token of a pair; it is empty for a single text.
     fn rows(&self, ids: &[u32], segment_ids: &[u32]) -> candle_core::Result<Tensor>;
 }
 
 /// The tensor names of a layer in one family.
-pub struct Names {
+pub struct LayerNames {
     pub query: &'static str,
     pub key: &'static str,
     pub value: &'static str,
@@ -37,11 +37,11 @@ pub struct Names {
 /// One layer.
 pub struct Layer {
     attention: Attention,
-    rest: Rest,
+    rest: FeedForward,
 }
 
 /// The part of a layer after attention.
-pub struct Rest {
+pub struct FeedForward {
     attention_norm: LayerNorm,
     up: Linear,
     activation: Activation,
@@ -55,7 +55,7 @@ impl Layer {
         config: &Config,
         weights: &Weights,
         place: &str,
-        names: &Names,
+        names: &LayerNames,
         eps: f64,
     ) -> Result<Vec<Self>, InputError> {
         let ((heads, size), width) = (config.heads()?, config.width()?);
@@ -66,7 +66,7 @@ impl Layer {
             let scale = 1.0 / (size as f64).sqrt();
             Ok(Layer {
                 attention: Attention { query, key, value, output: square(names.output)?, heads, size, scale },
-                rest: Rest::load(config, weights, &place, names, eps)?,
+                rest: FeedForward::load(config, weights, &place, names, eps)?,
             })
         });
         layers.collect()
@@ -78,19 +78,19 @@ impl Layer {
     }
 }
 
-impl Rest {
+impl FeedForward {
     /// Reads the layer at `place`, such as `encoder.layer.0`.
     pub fn load(
         config: &Config,
         weights: &Weights,
         place: &str,
-        names: &Names,
+        names: &LayerNames,
         eps: f64,
     ) -> Result<Self, InputError> {
         let at = |name: &str| format!("{place}.{name}");
         let (width, wide) = (config.width()?, config.size(&["intermediate_size", "hidden_dim"])?);
         let activation = config.word(&["hidden_act", "activation"]).unwrap_or("gelu");
-        Ok(Rest {
+        Ok(FeedForward {
             attention_norm: weights.norm(&at(names.attention_norm), width, eps)?,
             up: weights.linear(&at(names.up), width, wide)?,
             activation: activation
@@ -164,56 +164,56 @@ impl Attention {
     }
 }
 
-/// The bias of attention by distance, `[heads, tokens, tokens]`, from a table with one row per bucket.
-pub fn distance_bias(table: &Tensor, tokens: usize, farthest: usize) -> candle_core::Result<Tensor> {
+/// T5's relative position bias, `[heads, tokens, tokens]`, from a table with one row per bucket.
+pub fn distance_bias(table: &Tensor, tokens: usize, max_distance: usize) -> candle_core::Result<Tensor> {
     let (buckets, heads) = table.dims2()?;
     let numbers: Vec<u32> = (0..tokens)
-        .flat_map(|from| (0..tokens).map(move |to| bucket(to as i64 - from as i64, buckets, farthest)))
+        .flat_map(|from| (0..tokens).map(move |to| bucket(to as i64 - from as i64, buckets, max_distance)))
         .collect();
     let numbers = Tensor::from_vec(numbers, tokens * tokens, table.device())?;
     table.index_select(&numbers, 0)?.reshape((tokens, tokens, heads))?.permute((2, 0, 1))?.contiguous()
 }
 
 /// The bias for the last token alone in a causal network, `[heads, 1, tokens]`.
-pub fn causal_bias(table: &Tensor, tokens: usize, farthest: usize) -> candle_core::Result<Tensor> {
+pub fn causal_bias(table: &Tensor, tokens: usize, max_distance: usize) -> candle_core::Result<Tensor> {
     let (buckets, heads) = table.dims2()?;
     let numbers: Vec<u32> =
-        (0..tokens).rev().map(|far| one_sided_bucket(far, buckets, farthest) as u32).collect();
+        (0..tokens).rev().map(|far| one_sided_bucket(far, buckets, max_distance) as u32).collect();
     let numbers = Tensor::from_vec(numbers, tokens, table.device())?;
     table.index_select(&numbers, 0)?.reshape((1, tokens, heads))?.permute((2, 0, 1))?.contiguous()
 }
 
-/// The bias of one token, after `written` earlier ones, for the tokens that it attends to, `[heads, tokens]`. `places` has the position of
-/// each of these; those at or after the token's own position share the first bucket.
-pub fn memory_bias(
+/// The bias, `[heads, tokens]`, of the token at position `written` towards the tokens at `places`. A token at or after `written` gets
+/// bucket 0.
+pub fn bias_towards(
     table: &Tensor,
     written: usize,
     places: impl Iterator<Item = usize>,
-    farthest: usize,
+    max_distance: usize,
 ) -> candle_core::Result<Tensor> {
     let buckets = table.dim(0)?;
     let numbers: Vec<u32> = places
-        .map(|place| one_sided_bucket(written.saturating_sub(place), buckets, farthest) as u32)
+        .map(|place| one_sided_bucket(written.saturating_sub(place), buckets, max_distance) as u32)
         .collect();
     let tokens = numbers.len();
     table.index_select(&Tensor::from_vec(numbers, tokens, table.device())?, 0)?.t()?.contiguous()
 }
 
 /// Half of the buckets are for distances back and half for distances ahead.
-fn bucket(distance: i64, buckets: usize, farthest: usize) -> u32 {
+fn bucket(distance: i64, buckets: usize, max_distance: usize) -> u32 {
     let half = buckets / 2;
     let side = if distance > 0 { half } else { 0 };
-    (side + one_sided_bucket(distance.unsigned_abs() as usize, half, farthest)) as u32
+    (side + one_sided_bucket(distance.unsigned_abs() as usize, half, max_distance)) as u32
 }
 
 /// Near distances have one bucket each; far ones share buckets by their logarithm.
-fn one_sided_bucket(far: usize, buckets: usize, farthest: usize) -> usize {
+fn one_sided_bucket(far: usize, buckets: usize, max_distance: usize) -> usize {
     let exact = buckets / 2;
     if far < exact {
         return far;
     }
     // Computed in single precision, as in PyTorch: a bucket's edge may lie exactly on a distance.
-    let share = (far as f32 / exact as f32).ln() / ((farthest as f64 / exact as f64).ln() as f32);
+    let share = (far as f32 / exact as f32).ln() / ((max_distance as f64 / exact as f64).ln() as f32);
     (exact + (share * (buckets - exact) as f32) as usize).min(buckets - 1)
 }
 
@@ -236,7 +236,10 @@ pub enum Activation {
 
 /// No activation has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the activation {} is not one of gelu, gelu_new, relu, silu, tanh and identity", excerpt(.0))]
+#[error(
+    "unknown activation {}; known: gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, silu, swish, tanh, identity, linear",
+    excerpt(.0)
+)]
 pub struct UnknownActivation(String);
 
 impl FromStr for Activation {
@@ -312,11 +315,11 @@ impl Dense {
     }
 }
 
-/// A layer norm after pooling and products, as ANCE has it.
+/// A layer norm after pooling and the dense layers, as ANCE has it.
 pub struct Norm(LayerNorm);
 
 impl Norm {
-    /// PyTorch's own.
+    /// PyTorch's default.
     const EPS: f64 = 1e-5;
 
     /// Reads `norm.weight` and `norm.bias`.

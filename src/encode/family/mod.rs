@@ -14,7 +14,7 @@
 
 use super::encoder::{EncodeError, ModelError};
 use crate::input::InputError;
-use layer::{Layers, on_one_thread};
+use layer::{TokenNetwork, on_one_thread};
 
 mod bert;
 mod checkpoint;
@@ -26,7 +26,7 @@ pub use layer::{Activation, Dense, Norm, UnknownActivation};
 pub use t5::{Fusion, Part, Writing};
 
 /// A network with its weights.
-pub struct Network(Box<dyn Layers>);
+pub struct Network(Box<dyn TokenNetwork>);
 
 /// The rows of a sequence, one per token.
 pub struct Rows {
@@ -43,7 +43,7 @@ impl Network {
     /// The family is not supported, or a tensor is missing or has another shape than configured.
     pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
         on_one_thread();
-        let layers: Box<dyn Layers> = match config.model_type()? {
+        let layers: Box<dyn TokenNetwork> = match config.model_type()? {
             "bert" | "dpr" => Box::new(bert::Bert::load(config, weights, false)?),
             "roberta" | "xlm-roberta" | "camembert" => Box::new(bert::Bert::load(config, weights, true)?),
             "mpnet" => Box::new(bert::MpNet::load(config, weights)?),

@@ -8,7 +8,7 @@ use candle_nn::{Embedding, Linear, Module, RmsNorm};
 
 use super::checkpoint::{Config, Weights};
 use super::layer::{
-    Activation, Attention, Layers, Past, UnknownActivation, causal_bias, distance_bias, memory_bias,
+    Activation, Attention, Past, TokenNetwork, UnknownActivation, bias_towards, causal_bias, distance_bias,
     on_one_thread,
 };
 use crate::encode::encoder::{EncodeError, ModelError};
@@ -185,7 +185,7 @@ impl Encoder {
     }
 }
 
-impl Layers for Encoder {
+impl TokenNetwork for Encoder {
     fn rows(&self, ids: &[u32], _: &[u32]) -> candle_core::Result<Tensor> {
         let mut rows = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let bias = distance_bias(&self.distances, ids.len(), self.farthest)?;
@@ -330,7 +330,7 @@ impl Decoder {
         let (from, tokens) = state.leading;
         let place = |at: usize| if (from..from + tokens).contains(&at) { at - from } else { usize::MAX };
         let places = (0..state.read.dim(0)?).map(place);
-        memory_bias(table, state.written - 1, places, self.farthest).map(Some)
+        bias_towards(table, state.written - 1, places, self.farthest).map(Some)
     }
 
     /// The scores of the next token after this one.

@@ -15,7 +15,7 @@ mod sides;
 
 pub use rows::{Group, bars, intervals};
 pub use sheet::{png, shorten};
-pub use sides::{Arrow, Moved, arrows, heat, moves, stacks};
+pub use sides::{Leans, Moved, heat, leans, moves, stacks};
 
 /// A line of a plot.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -322,7 +322,7 @@ mod every_plot_tests {
             ),
             stacks(&[(name.clone(), [value, 0.1, 0.2, 0.3])]),
             moves(&[Moved { side: Some(0), from: (0.1, 0.2), to: both }], &name, &name),
-            arrows(&[Arrow { name: name.clone(), neutral: both, as_support: both, as_oppose: both }]),
+            leans(&[Leans { name: name.clone(), neutral: both, as_support: both, as_oppose: both }]),
             intervals(&[(name.clone(), value, 0.1, 0.9)]),
             bars(&[Group { name: name.clone(), corpus: 0.2, top: vec![(name, value)] }]),
         ]
@@ -335,7 +335,7 @@ mod every_plot_tests {
             paths(&[], &[], "k", "y"),
             moves(&[], "x", "y"),
             stacks(&[]),
-            arrows(&[]),
+            leans(&[]),
             intervals(&[]),
             bars(&[]),
         ];

@@ -46,7 +46,14 @@ impl Rows {
 
     /// Draws vertical lines and their labels, and shades every other row so that it is easy to follow across the sheet. Comes first, so that
     /// marks are on top.
-    pub fn axis(&self, sheet: &mut Sheet, scale: &Scale, ticks: &[(f64, String)], label: &str, side: &Side) {
+    pub fn axis(
+        &self,
+        sheet: &mut Sheet,
+        scale: &Scale,
+        ticks: &[(f64, String)],
+        label: &str,
+        side: &Margin,
+    ) {
         for row in (0..self.count).step_by(2) {
             let y = self.top + row as f64 * self.height;
             sheet.rect((6.0, y), (self.width(side) - 12.0, self.height), "band");
@@ -61,41 +68,41 @@ impl Rows {
     }
 
     /// Draws the numbers of a row.
-    pub fn side(&self, sheet: &mut Sheet, row: usize, side: &Side) {
+    pub fn side(&self, sheet: &mut Sheet, row: usize, side: &Margin) {
         let cells = side.rows.get(row).map_or(&[][..], Vec::as_slice);
         self.cells(sheet, cells, self.middle(row) + 4.0, ("mono end", side));
     }
 
     /// Draws the heads of the columns of numbers.
-    pub fn side_heads(&self, sheet: &mut Sheet, side: &Side) {
+    pub fn side_heads(&self, sheet: &mut Sheet, side: &Margin) {
         self.cells(sheet, &side.heads, self.top - 8.0, ("mono soft end", side));
     }
 
-    fn cells(&self, sheet: &mut Sheet, cells: &[String], y: f64, (class, side): (&str, &Side)) {
+    fn cells(&self, sheet: &mut Sheet, cells: &[String], y: f64, (class, side): (&str, &Margin)) {
         for (text, end) in cells.iter().zip(&side.ends).filter(|(text, _)| !text.is_empty()) {
             sheet.text((self.span.1 + end, y), class, text);
         }
     }
 
-    fn width(&self, side: &Side) -> f64 {
+    fn width(&self, side: &Margin) -> f64 {
         self.span.1 + side.ends.last().map_or(14.0, |end| end.max(14.0)) + 20.0
     }
 
     /// Returns the size of the sheet.
-    pub fn size(&self, side: &Side) -> (f64, f64) {
+    pub fn size(&self, side: &Margin) -> (f64, f64) {
         (self.width(side), self.bottom() + 48.0)
     }
 }
 
 /// Columns of numbers to the right of the axis, each as wide as its widest text.
 #[derive(Clone, Debug, Default)]
-pub struct Side {
+pub struct Margin {
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
     ends: Vec<f64>,
 }
 
-impl Side {
+impl Margin {
     /// Lays out column heads and the texts of each row.
     pub fn new(heads: &[&str], rows: Vec<Vec<String>>) -> Self {
         let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
@@ -109,7 +116,7 @@ impl Side {
             }
             ends.push(end);
         }
-        Side { heads, rows, ends }
+        Margin { heads, rows, ends }
     }
 }
 
@@ -141,7 +148,7 @@ pub fn intervals(rows: &[(String, f64, f64, f64)]) -> String {
         false => String::new(),
     });
     let numbers: Vec<Vec<String>> = means.zip(ends).map(|(mean, ends)| vec![mean, ends]).collect();
-    let side = Side::new(&[""; 2], numbers.clone());
+    let side = Margin::new(&[""; 2], numbers.clone());
 
     let mut sheet = Sheet::default();
     layout.axis(&mut sheet, &scale, &ticks(values), "mean and 95 % interval", &side);
@@ -210,7 +217,7 @@ pub fn bars(groups: &[Group]) -> String {
         let lanes = group.top.iter().map(|(_, top)| numbers(*top, group.corpus).to_vec());
         std::iter::once(Vec::new()).chain(lanes)
     });
-    let side = Side::new(&["top k", "times"], texts.collect());
+    let side = Margin::new(&["top k", "times"], texts.collect());
 
     let mut sheet = Sheet::default();
     layout.axis(&mut sheet, &scale, &ticks(values), "share", &side);
@@ -277,7 +284,8 @@ mod tests {
     #[test]
     fn a_column_of_numbers_is_as_wide_as_its_widest_number_and_an_empty_one_takes_no_room() {
         let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
-        let side = Side::new(&["a", "", "b"], vec![row([".10", "", "1"]), row(["1.0", "", ""]), Vec::new()]);
+        let side =
+            Margin::new(&["a", "", "b"], vec![row([".10", "", "1"]), row(["1.0", "", ""]), Vec::new()]);
         assert_eq!(side.ends, [14.0 + 3.0 * COLUMN, 14.0 + 3.0 * COLUMN, 28.0 + 4.0 * COLUMN]);
     }
 

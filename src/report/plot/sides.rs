@@ -1,13 +1,13 @@
-//! Draws the sides that a lane retrieves: leans under three wordings (BERDS Figure 3), the sides that its top k covers (BERDS Figure 2), and
-//! what it finds by what it was asked for (PIR Figures 3 and 6).
+//! Draws the sides that a lane retrieves: [`leans`] under three wordings; [`stacks`] of the sides covered (BERDS Figure 2); [`heat`], what
+//! was found against what was asked for (PIR Figures 3 and 6); [`moves`], passages before and after a projection.
 
-use super::rows::{Rows, Side};
+use super::rows::{Margin, Rows};
 use super::sheet::{COLUMN, NAME, Scale, Shape, Sheet, columns, empty, hatch, range, shorten, ticks};
 use crate::report::marks::{share, signed};
 
 /// A lane's shares of supporting and of opposing passages (`p`, `n`) under three wordings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Arrow {
+pub struct Leans {
     /// The name of the lane.
     pub name: String,
     /// The shares when asked with the question.
@@ -18,7 +18,7 @@ pub struct Arrow {
     pub as_oppose: (f64, f64),
 }
 
-impl Arrow {
+impl Leans {
     /// Returns ▲, ● and ▼ from the top of a row, each with its class and value.
     fn leans(&self) -> [(Shape, &'static str, f64); 3] {
         let lean = |(p, n): (f64, f64)| p - n;
@@ -39,7 +39,7 @@ fn lean_text(value: f64) -> String {
     if !value.is_finite() {
         "–".into()
     } else if value.abs() > 1.0 {
-        // A shift goes up to 2; one decimal would be coarser than the rest of the column.
+        // `signed` writes only one decimal beyond 1; a shift (up to 2) needs two.
         format!("{:+.2}", value.clamp(-9.0, 9.0))
     } else {
         signed(value).trim().to_owned()
@@ -47,14 +47,15 @@ fn lean_text(value: f64) -> String {
 }
 
 /// Draws one row per lane on an axis of lean `p − n`, with the leans and the shift in numbers.
-pub fn arrows(rows: &[Arrow]) -> String {
+pub fn leans(rows: &[Leans]) -> String {
     let label = "Lean of the top k, asked neutrally, as the supporting and as the opposing statement";
     if rows.is_empty() {
         return empty(label);
     }
     let layout = Rows::new(rows.iter().map(|row| row.name.as_str()), 62.0, 36.0);
     let scale = Scale::linear((-1.0, 1.0), layout.span);
-    let side = Side::new(&["●", "▲", "▼", "shift"], rows.iter().map(|row| row.numbers().to_vec()).collect());
+    let side =
+        Margin::new(&["●", "▲", "▼", "shift"], rows.iter().map(|row| row.numbers().to_vec()).collect());
 
     let mut sheet = Sheet::default();
     let ticks = [-1.0, -0.5, 0.0, 0.5, 1.0].map(|x| (x, signed(x).trim().to_owned()));
@@ -73,13 +74,13 @@ pub fn arrows(rows: &[Arrow]) -> String {
         sheet.mark(shape, (left + x, 20.0), 4.5, class);
         sheet.text((left + x + 11.0, 24.0), "", text);
     }
-    for (row, arrow) in rows.iter().enumerate() {
-        let [neutral, support, oppose, shift] = arrow.numbers();
-        sheet.open("lane", &format!("{}: ● {neutral} ▲ {support} ▼ {oppose} shift {shift}", arrow.name));
-        layout.name(&mut sheet, row, &arrow.name);
+    for (row, lane) in rows.iter().enumerate() {
+        let [neutral, support, oppose, shift] = lane.numbers();
+        sheet.open("lane", &format!("{}: ● {neutral} ▲ {support} ▼ {oppose} shift {shift}", lane.name));
+        layout.name(&mut sheet, row, &lane.name);
         // One below the other, so that equal leans do not hide each other.
         let levels = [-9.0, 0.0, 9.0].map(|level| layout.middle(row) + level);
-        let known = arrow.leans().into_iter().zip(levels).filter(|((_, _, lean), _)| lean.is_finite());
+        let known = lane.leans().into_iter().zip(levels).filter(|((_, _, lean), _)| lean.is_finite());
         let places: Vec<_> =
             known.map(|((shape, class, lean), y)| (shape, class, (scale.at(lean), y))).collect();
         sheet.polyline(&places.iter().map(|&(_, _, place)| place).collect::<Vec<_>>(), "join");
@@ -95,7 +96,7 @@ pub fn arrows(rows: &[Arrow]) -> String {
 /// A passage that a projection moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moved {
-    /// The index in the sides of [`stacks`]: supporting, opposing, both, neither; `None` before it is judged.
+    /// The index in the sides of [`stacks`]: supporting, opposing, both, neither; `None` if it is unclear or not judged.
     pub side: Option<usize>,
     /// Its place before.
     pub from: (f64, f64),
@@ -103,7 +104,7 @@ pub struct Moved {
     pub to: (f64, f64),
 }
 
-/// Draws the plane of a question's vectors: every passage as an arrow from its place before a projection to the one after it.
+/// Draws the plane of a question's vectors: a line for every passage, from a dot at its place before a projection to the mark after it.
 pub fn moves(passages: &[Moved], x: &str, y: &str) -> String {
     const BOX: (f64, f64) = (560.0, 360.0);
     const CORNER: (f64, f64) = (64.0, 56.0);
@@ -131,21 +132,20 @@ pub fn moves(passages: &[Moved], x: &str, y: &str) -> String {
     }
     sheet.text((CORNER.0 + BOX.0 / 2.0, bottom + 38.0), "mid soft", x);
     sheet.text((14.0, 22.0), "strong", y);
-    for (i, (shape, words)) in
-        [Shape::Up, Shape::Down, Shape::Diamond, Shape::Circle].into_iter().zip(LABELS).enumerate()
-    {
-        let at = 150.0 + 130.0 * i as f64;
-        sheet.mark(shape, (at, 18.0), 4.5, CLASSES[i]);
+    let unjudged = known.iter().any(|one| one.side.is_none());
+    let mut at = if unjudged { 110.0 } else { 150.0 };
+    for (shape, class, words) in MARKS.into_iter().take(if unjudged { MARKS.len() } else { UNJUDGED }) {
+        sheet.mark(shape, (at, 18.0), 4.5, class);
         sheet.text((at + 11.0, 22.0), "", words);
+        at += if unjudged { 30.0 + columns(words) as f64 * 6.6 } else { 130.0 };
     }
     for one in known {
         let place = |(x, y): (f64, f64)| (horizontal.at(x), vertical.at(y));
         let (from, to) = (place(one.from), place(one.to));
-        let side = one.side.unwrap_or(3).min(3);
-        let shape = [Shape::Up, Shape::Down, Shape::Diamond, Shape::Circle][side];
+        let (shape, class, _) = MARKS[one.side.unwrap_or(UNJUDGED).min(UNJUDGED)];
         sheet.line(from, to, "join");
         sheet.mark(Shape::Circle, from, 2.0, "ink");
-        sheet.mark(shape, to, 4.8, CLASSES[side]);
+        sheet.mark(shape, to, 4.8, class);
         sheet.mark(shape, to, 4.8, "edge");
     }
     sheet.finish((CORNER.0 + BOX.0 + 40.0, bottom + 52.0), &label)
@@ -156,7 +156,19 @@ const GLYPHS: [char; 4] = ['▲', '▼', '◐', '○'];
 const LABELS: [&str; 4] = ["only supporting", "only opposing", "both", "neither"];
 const BAR: f64 = 20.0;
 
-/// Draws the shares of the questions for each lane: only ▲, only ▼, both, neither.
+/// The index of the mark in [`MARKS`] for a passage that is unclear or not judged.
+const UNJUDGED: usize = 4;
+
+/// The marks of [`moves`], with their classes and words: the four sides, and no known side.
+const MARKS: [(Shape, &str, &str); 5] = [
+    (Shape::Up, CLASSES[0], LABELS[0]),
+    (Shape::Down, CLASSES[1], LABELS[1]),
+    (Shape::Diamond, CLASSES[2], LABELS[2]),
+    (Shape::Circle, CLASSES[3], LABELS[3]),
+    (Shape::Cross, "ink", "unclear or not judged"),
+];
+
+/// Draws, for each lane, the share of questions whose top k covers only ▲, only ▼, both or neither.
 pub fn stacks(rows: &[(String, [f64; 4])]) -> String {
     let label = "Share of questions whose top k covers only the supporting side, only the opposing side, both or neither";
     if rows.is_empty() {
@@ -164,7 +176,7 @@ pub fn stacks(rows: &[(String, [f64; 4])]) -> String {
     }
     let layout = Rows::new(rows.iter().map(|(name, _)| name.as_str()), 44.0, 30.0);
     let scale = Scale::linear((0.0, 1.0), layout.span);
-    let side = Side::new(&[""; 4], rows.iter().map(|(_, shares)| numbers_beside_bar(shares)).collect());
+    let side = Margin::new(&[""; 4], rows.iter().map(|(_, shares)| numbers_beside_bar(shares)).collect());
 
     let mut sheet = Sheet::default();
     layout.axis(&mut sheet, &scale, &ticks((0.0, 1.0)), "share of questions", &side);
@@ -197,11 +209,14 @@ pub fn stacks(rows: &[(String, [f64; 4])]) -> String {
     sheet.finish(layout.size(&side), label)
 }
 
-/// The height of a row of a heat map, and the most of the colour that a field takes: the number on it stays readable.
-const FIELD: (f64, f64) = (26.0, 0.55);
+/// The height of a row of a heat map.
+const CELL_HEIGHT: f64 = 26.0;
 
-/// Draws shares as a heat map: one row for everything that was asked for, one column for everything that was found. The stronger a field's
-/// colour, the greater its number.
+/// The greatest opacity of a cell's colour, so that the number stays readable.
+const MAX_OPACITY: f64 = 0.55;
+
+/// Draws shares as a heat map: one row per attribute asked for, one column per attribute found. The stronger a cell's colour, the greater
+/// its number.
 pub fn heat(heads: &[String], rows: &[(String, Vec<Option<f64>>)]) -> String {
     let label = "Shares of what was found, by column, for what was asked for, by row";
     if rows.is_empty() || heads.is_empty() {
@@ -217,18 +232,21 @@ pub fn heat(heads: &[String], rows: &[(String, Vec<Option<f64>>)]) -> String {
         sheet.text((left + (i as f64 + 0.5) * width, top - 10.0), "mono mid", &shorten(head, NAME));
     }
     for (row, (name, shares)) in rows.iter().enumerate() {
-        let y = top + row as f64 * FIELD.0;
-        sheet.text((left - 14.0, y + FIELD.0 / 2.0 + 4.0), "mono end", &shorten(name, NAME));
+        let y = top + row as f64 * CELL_HEIGHT;
+        sheet.text((left - 14.0, y + CELL_HEIGHT / 2.0 + 4.0), "mono end", &shorten(name, NAME));
         for (i, value) in shares.iter().enumerate().take(heads.len()) {
             let (x, value) = (left + i as f64 * width, value.unwrap_or(f64::NAN));
             if value.is_finite() {
-                let colour = FIELD.1 * value.clamp(0.0, 1.0);
-                sheet.shade((x + 1.0, y + 1.0), (width - 2.0, FIELD.0 - 2.0), "support", colour);
+                let colour = MAX_OPACITY * value.clamp(0.0, 1.0);
+                sheet.shade((x + 1.0, y + 1.0), (width - 2.0, CELL_HEIGHT - 2.0), "support", colour);
             }
-            sheet.text((x + width / 2.0, y + FIELD.0 / 2.0 + 4.0), "mono mid", &number(value));
+            sheet.text((x + width / 2.0, y + CELL_HEIGHT / 2.0 + 4.0), "mono mid", &number(value));
         }
     }
-    sheet.finish((left + heads.len() as f64 * width + 14.0, top + rows.len() as f64 * FIELD.0 + 14.0), label)
+    sheet.finish(
+        (left + heads.len() as f64 * width + 14.0, top + rows.len() as f64 * CELL_HEIGHT + 14.0),
+        label,
+    )
 }
 
 /// Whether a number fits into its part of the bar.
@@ -302,20 +320,20 @@ fn glyph(sheet: &mut Sheet, i: usize, place: (f64, f64)) {
 mod tests {
     use super::*;
 
-    fn arrow(support: (f64, f64)) -> Arrow {
-        Arrow { name: "dense".into(), neutral: (0.4, 0.2), as_support: support, as_oppose: (0.1, 0.6) }
+    fn lane(support: (f64, f64)) -> Leans {
+        Leans { name: "dense".into(), neutral: (0.4, 0.2), as_support: support, as_oppose: (0.1, 0.6) }
     }
 
     #[test]
     fn leans_and_the_shift_between_the_two_statements_appear() {
-        assert_eq!(arrow((0.7, 0.1)).numbers(), ["+.20", "+.60", "-.50", "+1.10"]);
-        assert!(arrows(&[arrow((0.7, 0.1))]).contains(">+1.10</text>"));
+        assert_eq!(lane((0.7, 0.1)).numbers(), ["+.20", "+.60", "-.50", "+1.10"]);
+        assert!(leans(&[lane((0.7, 0.1))]).contains(">+1.10</text>"));
     }
 
     #[test]
     fn a_lean_beyond_the_axis_is_drawn_at_its_end() {
-        let end = arrows(&[arrow((1.0, 0.0))]);
-        let beyond = arrows(&[arrow((5.0, 0.0))]);
+        let end = leans(&[lane((1.0, 0.0))]);
+        let beyond = leans(&[lane((5.0, 0.0))]);
         let marks = |svg: &str| svg.lines().filter(|line| line.contains("<path")).map(String::from).collect();
         let (end, beyond): (Vec<_>, Vec<_>) = (marks(&end), marks(&beyond));
         assert_eq!(end, beyond);
@@ -330,8 +348,17 @@ mod tests {
     }
 
     #[test]
+    fn a_passage_without_a_known_side_has_a_mark_of_its_own() {
+        let drawn = |side| moves(&[Moved { side, from: (0.0, 0.0), to: (0.5, 0.5) }], "x", "y");
+        assert!(drawn(None).contains("unclear or not judged"));
+        assert!(!drawn(Some(3)).contains("unclear or not judged"));
+        let marks = |svg: String| svg.matches("\"neither\"").count();
+        assert_eq!((marks(drawn(None)), marks(drawn(Some(3)))), (1, 2), "in the legend, and at the passage");
+    }
+
+    #[test]
     fn an_unknown_lean_has_no_mark_but_a_dash() {
-        assert_eq!(arrow((f64::NAN, 0.0)).numbers(), ["+.20", "–", "-.50", "–"]);
+        assert_eq!(lane((f64::NAN, 0.0)).numbers(), ["+.20", "–", "-.50", "–"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reads the settings from a file's text, writes them as such a file, and watches the file for changes on a thread of its own.
+//! Reads the settings from a file's text, writes them in the same format, and watches the file for changes on a thread of its own.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::tui::theme::Look;
 use crate::web::engines::ProviderError;
 use crate::web::{Provider, is_contact};
 
-/// The names of the settings outside tables, and of the tables.
+/// The names at the top level: settings and tables.
 const SETTINGS: [&str; 8] = ["theme", "glyphs", "tint", "mouse", "contact", "provider", "layout", "keys"];
 /// The names of the settings in `[layout]`.
 const SIZES: [&str; 2] = ["lane-width", "passage-rows"];
@@ -168,7 +168,7 @@ impl fmt::Display for Config {
         let reached = "where you can be reached; wikis refuse programs without it";
         writeln!(f, "contact = {}", line(contact(self), contact(&plain), reached))?;
         let provider = |config: &Config| format!("{:?}", config.provider.to_string());
-        let finds = "what finds pages for a corpus from the web; as for corpus from-web --provider";
+        let finds = "the search engine or wiki for `corpus from-web`; takes the values of --provider";
         writeln!(f, "provider = {}", line(provider(self), provider(&plain), finds))?;
         let (width, rows) = (layout.lane_width, layout.passage_rows);
         let (usual_width, usual_rows) = (plain.layout.lane_width, plain.layout.passage_rows);
@@ -186,7 +186,7 @@ impl fmt::Display for Config {
         }
         for place in places {
             writeln!(f, "\n[keys.{}]", place.key())?;
-            for bound in self.keys.of_place(place) {
+            for bound in self.keys.of_context(place) {
                 writeln!(f, "{} = {}", bound.line.action.name(), key_line(bound))?;
             }
         }
@@ -275,7 +275,7 @@ enum FileError {
     Folder,
     #[error("no such file; `parallax config show` prints one to begin with")]
     Missing,
-    #[error("expected a configuration of at most 1 MB; this is something else")]
+    #[error("expected at most 1 MB; this file is larger, so it is probably not a configuration")]
     TooLong,
     #[error(transparent)]
     Io(io::Error),
@@ -322,10 +322,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Starts a thread that passes every changed configuration, or the problems of a changed file, to `report`, until `report` returns false.
 ///
 /// The thread polls the size and time of the file: change notifications differ from system to system and do not come from network disks.
-/// It ignores anything but a regular file: a pipe can be read only once.
+/// It does not read pipes and devices (a pipe can be read only once); a file that disappears counts as changed.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The thread cannot be started.
 pub fn watch(
     source: Source,
     last: Config,

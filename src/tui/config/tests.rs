@@ -23,7 +23,7 @@ fn good(text: &str) -> Config {
 
 fn keys(config: &Config, context: Context, action: Action) -> Vec<String> {
     let bound: Vec<&Bound> =
-        config.keys.of_place(context).filter(|bound| bound.line.action == action).collect();
+        config.keys.of_context(context).filter(|bound| bound.line.action == action).collect();
     bound.iter().flat_map(|bound| bound.keys.clone()).collect()
 }
 

@@ -90,7 +90,7 @@ impl Keymap {
     }
 
     /// The lines of one context.
-    pub fn of_place(&self, context: Context) -> impl Iterator<Item = &Bound> {
+    pub fn of_context(&self, context: Context) -> impl Iterator<Item = &Bound> {
         self.lines.iter().filter(move |bound| bound.line.context == context)
     }
 

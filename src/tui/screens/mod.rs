@@ -1,7 +1,7 @@
 //! The screens, one folder each.
 //!
 //! In each, `mod.rs` holds the state and the keys; the other files update and draw. `pages` lists the screens.
-//! May use: everything in `tui` but the shell, `engine` and the rooms below it.
+//! May use: `tui` except `shell`, and `engine` and the layers below it.
 
 pub mod bias;
 pub mod compare;

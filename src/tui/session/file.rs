@@ -1,4 +1,4 @@
-//! The format of a session file, and its reader. The reader reports every bad line; a file with a bad line is not played.
+//! The format of a session file, and its reader. The reader reports every bad line that it reads; a file with a bad line is not played.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ const ACTS: usize = 100_000;
 /// The most bytes of a session.
 const BYTES: usize = 8 << 20;
 
-/// The first line of a session: what to open. A missing field has its default; a missing theme is the viewer's own.
+/// The first line of a session: what to open. Optional fields may be missing; a missing theme is the viewer's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Head {
@@ -36,7 +36,7 @@ pub struct Head {
     #[serde(rename = "parallax-session")]
     pub(super) version: u32,
     /// Columns and rows of the terminal.
-    #[serde(with = "in_words")]
+    #[serde(with = "as_text")]
     pub size: Size,
     /// The theme.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ pub(super) struct Line {
 }
 
 /// A size as `140x40`.
-mod in_words {
+mod as_text {
     use super::Size;
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -151,7 +151,7 @@ fn read_lines(mut lines: Lines, path: &Path) -> Result<Session, InputError> {
             Some(_) => parse_acts(line.text, &mut acts),
         };
         if let Err(Expected(expected)) = read {
-            // A parser quotes what it found, at any length.
+            // Parser errors may quote long input; `tame` shortens it.
             lines.bad(tame(&expected));
             // Without the first line, or beyond the limits, the rest is not read.
             if first.is_none() || full || acts.len() > ACTS {
@@ -167,22 +167,22 @@ fn read_lines(mut lines: Lines, path: &Path) -> Result<Session, InputError> {
 
 /// Parses the first line.
 fn parse_head(text: &str) -> Result<Head, Expected> {
-    let a_head = "a session's first line, such as {\"parallax-session\":1,\"size\":\"140x40\",…}";
-    let value: Value = serde_json::from_str(text).map_err(|_| a_head.to_owned())?;
+    let expected_head = "a session's first line, such as {\"parallax-session\":1,\"size\":\"140x40\",…}";
+    let value: Value = serde_json::from_str(text).map_err(|_| expected_head.to_owned())?;
     match value.get("parallax-session").and_then(Value::as_u64) {
-        None => return Err(a_head.into()),
+        None => return Err(expected_head.into()),
         Some(version) if version != u64::from(VERSION) => {
             let wanted = format!("version {VERSION} of the format; another Parallax reads version {version}");
             return Err(wanted.into());
         }
         Some(_) => {}
     }
-    let head: Head = serde_json::from_value(value).map_err(|error| format!("{a_head} ({error})"))?;
+    let head: Head = serde_json::from_value(value).map_err(|error| format!("{expected_head} ({error})"))?;
     for lane in &head.lanes {
         lane.parse::<Recipe>().map_err(|error| format!("a recipe in \"lanes\" ({error})"))?;
     }
     if head.lanes.is_empty() || !(1..=100).contains(&head.k) {
-        return Err("at least one of \"lanes\", and a \"k\" from 1 to 100".into());
+        return Err("at least one recipe in \"lanes\", and \"k\" from 1 to 100".into());
     }
     let widths = &head.widths;
     if !widths.is_empty() && (widths.len() != head.lanes.len() || !widths.iter().all(|w| WIDTHS.contains(w)))
@@ -205,18 +205,15 @@ fn parse_head(text: &str) -> Result<Head, Expected> {
     }
 }
 
-/// A compressed file of a few kilobytes can hold acts for gigabytes of memory.
+/// The error for a session over the limits: a small compressed file could otherwise fill gigabytes of memory.
 fn too_long() -> Expected {
-    Expected(format!(
-        "a session of at most {ACTS} acts, each key one, in lines of {} MB together; split it",
-        BYTES >> 20
-    ))
+    Expected(format!("a session of at most {ACTS} acts (each key is one) and {} MB; split it", BYTES >> 20))
 }
 
 /// Parses any other line. Appends its acts, up to one more than a session may have.
 fn parse_acts(text: &str, acts: &mut Vec<(Duration, Act)>) -> Result<(), Expected> {
-    let an_act = "an act, such as {\"after\":250,\"keys\":\"m\"}, with \"keys\", \"pasted\" or \"say\"";
-    let line: Line = serde_json::from_str(text).map_err(|error| format!("{an_act} ({error})"))?;
+    let expected_act = "an act, such as {\"after\":250,\"keys\":\"m\"}, with \"keys\", \"pasted\" or \"say\"";
+    let line: Line = serde_json::from_str(text).map_err(|error| format!("{expected_act} ({error})"))?;
     if line.after > LONGEST {
         return Err("a pause of at most a day".into());
     }
@@ -232,7 +229,7 @@ fn parse_acts(text: &str, acts: &mut Vec<(Duration, Act)>) -> Result<(), Expecte
         }
         (None, Some(text), None) => acts.push((after, Act::Paste(text))),
         (None, None, Some(words)) => acts.push((after, Act::Say(words))),
-        _ => return Err(an_act.into()),
+        _ => return Err(expected_act.into()),
     }
     if acts.len() > ACTS { Err(too_long()) } else { Ok(()) }
 }
@@ -315,8 +312,8 @@ mod tests {
             ("100x30", "100", "expected columns and rows"),
             ("gold", "golden", "auto, model, gold or human"),
             ("bm25", "bm52", "a recipe"),
-            ("[\"bm25\",\"minilm+mmr@.75\"]", "[]", "at least one of \"lanes\""),
-            ("\"k\":5", "\"k\":0", "a \"k\" from 1 to 100"),
+            ("[\"bm25\",\"minilm+mmr@.75\"]", "[]", "at least one recipe in \"lanes\""),
+            ("\"k\":5", "\"k\":0", "\"k\" from 1 to 100"),
             ("\"k\":5", "\"k\":5,\"widths\":[1000]", "as many \"widths\""),
             ("\"k\":5", "\"k\":5,\"widths\":[1000,0]", "from 1 to 10000"),
             ("\"k\":5", "\"k\":5,\"theme\":\"pink\"", "deuteranopia"),

@@ -12,7 +12,7 @@
 //! `after` is the pause in milliseconds, before each key if there are several. `<Wait>` waits until all lanes and verdicts have
 //! arrived; the next pause begins there.
 //!
-//! May use: script, config, theme; the recorder also the state of the interface.
+//! May use: script, config, theme, the wrapping of text; the recorder also the state of the interface.
 //!
 //! This file plays a session: it decides which act comes next, and when. The caller passes the time in.
 
@@ -23,6 +23,8 @@ use super::config;
 use super::config::Layout;
 use super::keymap::Keymap;
 use super::script::{Size, Step};
+use super::widgets::text::{columns_of, wrap};
+use crate::report::safe;
 
 mod file;
 pub mod record;
@@ -32,6 +34,19 @@ pub use record::{Recorder, unrecorded_options};
 
 /// The slowest and the fastest pace; 1 is the pace of the recording.
 const PACES: (f64, f64) = (0.125, 64.0);
+
+/// The most rows of a caption.
+pub const CAPTION_ROWS: usize = 3;
+
+/// The least width at which every text fits into so many rows; 0 without texts.
+fn least_width(texts: &[String], rows: usize) -> usize {
+    let least = |text: &String| {
+        // A wider row never makes more rows.
+        let widths: Vec<usize> = (1..=columns_of(text).clamp(1, usize::from(u16::MAX))).collect();
+        1 + widths.partition_point(|width| wrap(text, *width, rows + 1).len() > rows)
+    };
+    texts.iter().map(least).max().unwrap_or(0)
+}
 
 /// The state of a replay.
 #[derive(Clone, Debug)]
@@ -43,8 +58,9 @@ pub struct Replay {
     waited: Duration,
     /// The current caption; empty if there is none.
     pub caption: String,
-    /// All captions, so that the screen can reserve room for the longest one from the beginning.
-    pub captions: Arc<[String]>,
+    /// The least width at which every caption fits into one row, two rows, …: the screen reserves the rows of the longest caption from the
+    /// beginning.
+    caption_widths: [usize; CAPTION_ROWS - 1],
     /// Whether the replay is paused.
     pub paused: bool,
     /// The pace: 2 is twice as fast as the recording.
@@ -65,16 +81,18 @@ impl Replay {
     /// A replay from the beginning.
     pub fn begin(session: &Session, pace: f64) -> Self {
         let config = session.head.config.as_deref().map(|text| config::read(text).0).unwrap_or_default();
-        let says = |(_, act): &(Duration, Act)| match act {
-            Act::Say(words) => Some(words.clone()),
+        let says = |(_, act): &'_ (Duration, Act)| match act {
+            Act::Say(words) => Some(safe::line(words)),
             _ => None,
         };
+        let captions = session.acts.iter().filter_map(says).filter(|text| !text.is_empty());
+        let captions: Vec<String> = captions.collect();
         Replay {
             acts: session.acts.clone().into(),
             done: 0,
             waited: Duration::ZERO,
             caption: String::new(),
-            captions: session.acts.iter().filter_map(says).collect(),
+            caption_widths: std::array::from_fn(|rows| least_width(&captions, rows + 1)),
             paused: false,
             pace: pace.clamp(PACES.0, PACES.1),
             filmed: false,
@@ -88,6 +106,12 @@ impl Replay {
     /// A replay to be filmed.
     pub fn filmed(session: &Session) -> Self {
         Replay { filmed: true, ..Replay::begin(session, 1.0) }
+    }
+
+    /// Returns the rows of the longest caption at a width in columns, at most [`CAPTION_ROWS`]; 0 without captions.
+    pub fn caption_rows(&self, width: usize) -> usize {
+        let has_captions = self.caption_widths[0] > 0;
+        usize::from(has_captions) + self.caption_widths.iter().filter(|least| width.max(1) < **least).count()
     }
 
     /// Returns the number of acts.
@@ -158,10 +182,18 @@ mod tests {
     fn the_captions_of_the_builtin_tour_fit_a_small_terminal() {
         let tour = tour().unwrap();
         let replay = Replay::begin(&tour, 1.0);
-        assert!(replay.captions.len() > 20);
-        for words in replay.captions.iter() {
-            let rows = crate::tui::widgets::text::wrap(words, 38, 9).len();
-            assert!(rows <= 3, "{words}");
+        let says = |(_, act): &'_ (Duration, Act)| match act {
+            Act::Say(words) => Some(words.clone()),
+            _ => None,
+        };
+        let captions: Vec<String> = tour.acts.iter().filter_map(says).collect();
+        assert!(captions.len() > 20);
+        for words in &captions {
+            assert!(wrap(words, 38, 9).len() <= CAPTION_ROWS, "{words}");
+        }
+        for width in 0..300 {
+            let rows = captions.iter().map(|words| wrap(words, width, CAPTION_ROWS).len()).max();
+            assert_eq!(Some(replay.caption_rows(width)), rows, "at {width} columns");
         }
         let whole: Duration = tour.acts.iter().map(|(after, _)| *after).sum();
         assert!((90..180).contains(&whole.as_secs()), "{whole:?}");

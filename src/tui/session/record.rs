@@ -152,7 +152,7 @@ pub fn unrecorded_options(start: &Start, app: &App) -> Vec<&'static str> {
 /// Returns the keys that lead from the beginning of a session to the current field, filter, marks and cursor.
 fn keys_to_here(app: &App) -> String {
     let key = |context, action| {
-        let mut here = app.keys.of_place(context);
+        let mut here = app.keys.of_context(context);
         let bound = here.find(|bound| bound.line.action == action);
         bound.and_then(|bound| bound.keys.first()).cloned().unwrap_or_default()
     };

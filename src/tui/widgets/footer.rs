@@ -109,7 +109,7 @@ fn word(app: &App, line: &Binding) -> &'static str {
 fn fitting(app: &App, width: usize) -> (Vec<Shown>, String) {
     let mark = mark(app);
     let mut listed = HashSet::new();
-    let keys = app.keys.of_place(context(app)).filter(|bound| applies(app, bound.line.action));
+    let keys = app.keys.of_context(context(app)).filter(|bound| applies(app, bound.line.action));
     let keys = keys.filter_map(|bound| {
         let word = Some(word(app, bound.line)).filter(|word| !word.is_empty())?;
         let first = bound.keys.first().filter(|_| listed.insert(bound.line.action))?;

@@ -1039,7 +1039,11 @@ mod caches {
         ] {
             assert!(found.out.contains(words), "no `{words}` in {}", found.out);
         }
-        assert!(found.out.contains("5 files are damaged; `parallax doctor --repair`"), "{}", found.out);
+        assert!(
+            found.out.contains("5 findings; `parallax doctor --repair` repairs what it can"),
+            "{}",
+            found.out
+        );
         let repaired = doctor(&["--repair"]).good();
         for words in ["imported again", "indexed again", "set aside as", "judged again when needed"] {
             assert!(repaired.contains(words), "no `{words}` in {repaired}");
@@ -1050,5 +1054,12 @@ mod caches {
             let printed = derived.search(corpus).0;
             assert!(printed.code == Some(0) && !printed.err.contains("damaged"), "{}", printed.err);
         }
+        for source in ["other.jsonl", "zoos.jsonl"] {
+            fs::remove_file(derived.workspace.files.path().join(source)).unwrap();
+        }
+        flip(&ends("u64"));
+        let lost = doctor(&["--repair"]);
+        assert_eq!(lost.code, Some(1), "no source, no repair: {}", lost.out);
+        assert!(lost.out.contains("1 finding, 1 of them not repaired"), "{}", lost.out);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parallax::corpus::{Corpus, Passage};
 use parallax::detect::CustomCrossEncoder;
-use parallax::encode::{CustomEncoder, Encoder, Named, Role, Similarity, Source, ready};
+use parallax::encode::{CustomEncoder, Encoder, Named, Role, Similarity, Source, corpus_vectors};
 use parallax::llm::{Chat, Local, Request};
 use parallax::read::extractive::Extractive;
 use parallax::read::open as open_reader;
@@ -74,7 +74,15 @@ fn vectors(name: &str, input: &[u8]) {
     let corpus = Corpus::of_texts("three", &["a".into(), "b".into(), "c".into()]).unwrap();
     let to = place("vectors.f32");
     let shape = (2, Similarity::Cosine);
-    let _ = refused(ready::import(&corpus, &file(name, input), None, shape, &to, &|_| (), &Stop::never()));
+    let _ = refused(corpus_vectors::import(
+        &corpus,
+        &file(name, input),
+        None,
+        shape,
+        &to,
+        &|_| (),
+        &Stop::never(),
+    ));
 }
 
 pub fn vectors_npy(input: &[u8]) {

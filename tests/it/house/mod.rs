@@ -1,7 +1,10 @@
 //! The rules for the sources, which CONTRIBUTING.md lists, checked by reading the sources.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use syn::visit::Visit;
 
 use parallax::tui::keymap::TABLE;
 
@@ -266,8 +269,8 @@ fn only_the_reader_of_inputs_opens_what_a_user_names() {
         "src/corpus/build.rs",
         "src/corpus/library.rs",
         "src/encode/hub.rs",
-        "src/encode/ready.rs",
-        "src/encode/ready.rs",
+        "src/encode/corpus_vectors.rs",
+        "src/encode/corpus_vectors.rs",
         "src/encode/vectors.rs",
         "src/web/store.rs",
         "src/cli/job.rs",
@@ -300,6 +303,83 @@ fn commands_print_through_one_function() {
                 found.push(format!("{name}:{}: {}", i + 1, line.trim()));
             }
         }
+    }
+    none(&found);
+}
+
+/// The functions of a file with the names that each calls.
+#[derive(Default)]
+struct Calls {
+    inside: Vec<String>,
+    of: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Calls {
+    fn enter(&mut self, name: String, visit: impl FnOnce(&mut Self)) {
+        self.inside.push(name);
+        visit(self);
+        self.inside.pop();
+    }
+
+    fn call(&mut self, name: String) {
+        if let Some(inside) = self.inside.last() {
+            self.of.entry(inside.clone()).or_default().insert(name);
+        }
+    }
+
+    /// What the functions called `draw…` call, directly or through functions of the same file. Methods have a dot before them.
+    fn while_drawing(&self) -> BTreeSet<&str> {
+        let mut open: Vec<&str> =
+            self.of.keys().map(String::as_str).filter(|name| name.starts_with("draw")).collect();
+        let mut found = BTreeSet::new();
+        while let Some(name) = open.pop() {
+            if found.insert(name) {
+                let called = self.of.get(name.trim_start_matches('.'));
+                open.extend(called.into_iter().flatten().map(String::as_str));
+            }
+        }
+        found
+    }
+}
+
+impl<'a> Visit<'a> for Calls {
+    fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
+        self.enter(item.sig.ident.to_string(), |calls| syn::visit::visit_item_fn(calls, item));
+    }
+    fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
+        self.enter(item.sig.ident.to_string(), |calls| syn::visit::visit_impl_item_fn(calls, item));
+    }
+    fn visit_expr_path(&mut self, path: &'a syn::ExprPath) {
+        self.call(path.path.segments.last().unwrap().ident.to_string());
+    }
+    fn visit_expr_method_call(&mut self, call: &'a syn::ExprMethodCall) {
+        self.call(format!(".{}", call.method));
+        syn::visit::visit_expr_method_call(self, call);
+    }
+}
+
+#[test]
+fn drawing_samples_compares_and_filters_nothing() {
+    // Each goes over whole lists, texts or draws. `refresh` of a page works it out when its input changes, and keeps it.
+    let costly = [
+        ".to_lowercase",
+        ".passes",
+        ".selected",
+        ".open_passage",
+        ".only_in",
+        ".overlap",
+        "bootstrap_interval",
+        "paired_randomisation",
+        "expansion_rows",
+        "measure",
+        "refresh",
+    ];
+    let mut found = Vec::new();
+    for (name, text) in sources("tui").into_iter().filter(|(name, _)| !name.contains("/shell/")) {
+        let mut calls = Calls::default();
+        calls.visit_file(&syn::parse_file(&text).unwrap());
+        let called = calls.while_drawing();
+        found.extend(costly.iter().filter(|one| called.contains(**one)).map(|one| format!("{name}: {one}")));
     }
     none(&found);
 }

@@ -110,13 +110,13 @@ mod detectors {
         let text = drawn(&page());
         for words in [
             "* builtin",
-            "right side .",
+            "side right .",
             "nli-base",
             "739",
             "Apache-2.0",
             "not measured here",
             "bear-7b",
-            "on this machine",
+            "on a server",
         ] {
             assert!(text.contains(words), "{words}:\n{text}");
         }

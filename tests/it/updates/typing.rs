@@ -1,4 +1,4 @@
-//! The question line, the statements, pastes, finding an action.
+//! The question line, the statements, pastes, finding an action, corpora, settings, lists.
 
 use parallax::engine::{Batch, Shelved};
 use parallax::tui::message::Gathered;
@@ -73,7 +73,7 @@ fn a_third_statement_makes_the_question_many_sided_and_dropping_all_leaves_none(
 }
 
 #[test]
-fn swapping_sides_keeps_the_statements_and_turns_the_supporting_one() {
+fn swapping_sides_keeps_the_order_and_makes_the_other_statement_supporting() {
     let mut app = asked(140, 40);
     let (.., statements) = started(&press(&mut app, "i<C-s><Enter>"));
     assert_eq!((statements, app.question.supports), (stage::question().perspectives, Some(1)));
@@ -85,7 +85,6 @@ fn pasted_text_becomes_one_safe_line() {
     update(&mut app, Msg::Pasted(" Should zoos\n\u{1b}[31mbe banned? ".into()));
     assert!(!app.line.value().contains(['\n', '\u{1b}']));
     assert!(app.line.value().starts_with("Should zoos "));
-    assert!(QUESTION.starts_with("Should zoos"));
 }
 
 #[test]
@@ -104,6 +103,11 @@ fn a_question_of_the_set_keeps_the_text_of_the_set_however_it_is_typed() {
     press(&mut app, &format!("/<C-u>{}<Enter>", QUESTION.to_lowercase()));
     assert_eq!((app.query().question, app.by), (stage::question(), By::Given));
     assert_ne!(app.line.value(), QUESTION);
+}
+
+#[test]
+fn a_label_by_hand_survives_a_change_of_k() {
+    let mut app = asked(140, 40);
     app.judgments.set_human(PassageIx(0), 0, Some(Some(true)));
     press(&mut app, "+");
     assert!(app.judgments.pair(PassageIx(0), 0).is_some_and(|pair| pair.human.is_some()));
@@ -121,7 +125,7 @@ fn escape_in_the_question_line_puts_the_question_back() {
     assert!(app.lanes.iter().all(|lane| lane.state == LaneState::Ready && lane.ranking.len() == 8));
     assert!(app.judgments.pair(PassageIx(0), 0).is_some(), "with its verdicts");
     press(&mut app, "/<C-u>Should cats<Esc>");
-    assert_eq!(app.line.value(), QUESTION, "also before a pause has asked anything");
+    assert_eq!(app.line.value(), QUESTION, "also if no pause has asked it yet");
 }
 
 #[test]
@@ -136,7 +140,7 @@ fn another_question_is_an_act_that_can_be_undone() {
 }
 
 #[test]
-fn a_question_that_no_rule_turns_into_statements_has_a_draft() {
+fn a_question_that_no_rule_turns_into_statements_gets_a_draft() {
     let mut app = asked(140, 40);
     press(&mut app, "/<C-u>immigration");
     let (_, reach, none) = started(&press(&mut app, "<Enter>"));
@@ -159,9 +163,9 @@ fn escape_leaves_the_draft_and_the_question_is_not_offered_again() {
     press(&mut app, "<Esc>");
     assert_eq!((app.screen, app.question.perspectives.len()), (Screen::LANES, 0));
     press(&mut app, "/<Enter>");
-    assert_eq!(app.screen, Screen::LANES, "who left it wants the lanes alone");
+    assert_eq!(app.screen, Screen::LANES, "a user who left it wants the lanes alone");
     press(&mut app, "i");
-    assert_eq!(app.editing.lines.len(), 2, "the draft is still there for who asks for it");
+    assert_eq!(app.editing.lines.len(), 2, "the draft is there again on request");
     press(&mut app, "<Esc>/<C-u>Warum verbieten viele Menschen heute die alten Zoos der Stadt nicht?<Enter>");
     assert_eq!(app.screen, Screen::STATEMENTS);
     let notice = app.notice.clone().unwrap();
@@ -188,7 +192,7 @@ fn a_suggestion_that_is_clicked_is_asked() {
     assert_eq!(statements, stage::question().perspectives);
 }
 
-/// The explorer with a contact, so that wikis may be asked.
+/// An explorer whose configuration names a contact, as wikis require, after another question.
 fn with_contact() -> App {
     let mut app = asked(140, 40);
     app.settings.contact = Some("me@example.org".into());
@@ -197,7 +201,7 @@ fn with_contact() -> App {
 }
 
 #[test]
-fn a_corpus_for_the_question_is_made_opened_as_it_grows_and_stopped_by_escape() {
+fn making_a_corpus_opens_it_as_it_grows_and_escape_stops_it() {
     let mut app = asked(140, 40);
     assert_eq!(press(&mut app, "B"), []);
     let notice = app.notice.clone().unwrap();
@@ -222,7 +226,7 @@ fn a_corpus_for_the_question_is_made_opened_as_it_grows_and_stopped_by_escape() 
     receive(&mut app, Reply::Settled { turn });
     press(&mut app, "i");
     assert_eq!(app.screen, Screen::STATEMENTS);
-    assert_eq!(grew(&mut app), [], "nothing is taken from under who types");
+    assert_eq!(grew(&mut app), [], "the corpus is not replaced while the user types");
     press(&mut app, "<Esc>");
     assert_eq!(press(&mut app, "<Esc>"), [Effect::StopGathering]);
     let ended =
@@ -292,7 +296,7 @@ fn a_question_of_the_set_and_another_corpus_are_chosen_from_lists() {
 }
 
 #[test]
-fn a_very_long_paste_is_cut_and_can_be_undone() {
+fn a_very_long_paste_is_cut_and_can_be_cleared() {
     let mut app = asked(140, 40);
     press(&mut app, "/<C-u>");
     let effects = update(&mut app, Msg::Pasted("zoo ".repeat(1_000)));

@@ -187,8 +187,7 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         let text = fit(&safe::line(&question.text), columns.text);
         let pad = " ".repeat(columns.text + 1 - columns_of(&text));
         let mut spans = vec![Span::raw(" "), span(text, meaning, theme), Span::raw(pad)];
-        let outcome = comparing.questions.get(*row).and_then(Option::as_ref);
-        spans.extend(lanes.clone().flat_map(|lane| cell(app, theme, question, outcome, lane, &columns)));
+        spans.extend(lanes.clone().flat_map(|lane| cell(app, theme, (question, *row), lane, &columns)));
         lines.push(Line::from(spans));
     }
     let label = fit(if comparing.ended() { "mean" } else { "mean so far" }, columns.text);
@@ -215,11 +214,11 @@ fn padded(mut spans: Vec<Span<'static>>, width: usize) -> Vec<Span<'static>> {
 fn cell(
     app: &App,
     theme: Theme,
-    question: &Question,
-    outcome: Option<&Result<Compared, String>>,
+    (question, row): (&Question, usize),
     lane: usize,
     columns: &Columns,
 ) -> Vec<Span<'static>> {
+    let outcome = app.comparing.questions.get(row).and_then(Option::as_ref);
     let plain =
         |text: &str, meaning| padded(vec![span(fit(text, columns.cell - 1), meaning, theme)], columns.cell);
     let compared = match outcome {
@@ -231,7 +230,8 @@ fn cell(
         return plain("–", Meaning::Muted);
     }
     let judged = compared.judged(lane).0 > 0 || app.comparing.shown == Shown::Overlap;
-    let mut spans = match app.comparing.shown.of(compared, lane, app.lane).filter(|_| judged) {
+    let value = app.comparing.summary.values.get(row).and_then(|values| *values.get(lane)?);
+    let mut spans = match value.filter(|_| judged) {
         Some(value) => vec![figure(theme, app.comparing.shown, value)],
         None => vec![span(format!("{:^FIGURE$}", "–"), Meaning::Muted, theme)],
     };
@@ -305,11 +305,11 @@ fn draw_lanes(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         let meaning = if i == app.lane { Meaning::Selected } else { Meaning::Text };
         let name = app.short_title(i, named - 1);
         let pad = " ".repeat(named - columns_of(&name));
-        let LaneSummary { recall, prec, sides, overlap, p, .. } = lane;
+        let LaneSummary { mrecall, prec, sides, overlap, p, .. } = lane;
         lines.push(Line::from(vec![
             Span::raw("  "),
             span(name, meaning, theme),
-            Span::raw(pad + &joined([recall, prec, sides, overlap, p])),
+            Span::raw(pad + &joined([mrecall, prec, sides, overlap, p])),
         ]));
     }
     frame.render_widget(Paragraph::new(lines), inner);
@@ -404,7 +404,7 @@ fn grid(
         }
         spans.extend(padded(firsts, (statements * FIRST).max(11)));
         if with_overlap && lane != app.lane {
-            let both = compared.overlap(lane, app.lane);
+            let both = app.comparing.marked.overlaps.get(lane).copied().flatten();
             let text = both.map_or_else(|| "–".into(), |(j, rbo)| format!("{}/{}", share(j), share(rbo)));
             spans.push(Span::raw(text));
         }
@@ -421,9 +421,10 @@ fn only_here(
     question: &Question,
     (width, room): (usize, usize),
 ) -> Vec<Line<'static>> {
+    let marks: Vec<Vec<Mark>> =
+        (0..compared.tops.len()).map(|lane| marks(compared, question, lane)).collect();
     let passage = |lane: usize, at: usize, meaning: Meaning| {
-        let marks = marks(compared, question, lane);
-        let mark = marks.get(at).copied().unwrap_or(Mark::Pending);
+        let mark = marks[lane].get(at).copied().unwrap_or(Mark::Pending);
         let glyph = mark.text(app.glyphs);
         let heading = compared.headings.get(lane).and_then(|all| all.get(at)).map_or("", String::as_str);
         Line::from(vec![
@@ -432,18 +433,16 @@ fn only_here(
             passage_span(fit(&safe::line(heading), width.saturating_sub(8)), meaning, theme),
         ])
     };
+    let only = &app.comparing.marked.only;
     let mut lines = Vec::new();
     for lane in 0..compared.tops.len().min(app.lanes.len()) {
-        let only = compared.only_in(lane);
-        if only.is_empty() {
-            continue;
-        }
+        let Some(only) = only.get(lane).filter(|only| !only.is_empty()) else { continue };
         let text = format!(" only {}", app.short_title(lane, width.saturating_sub(6)));
         lines.push(Line::from(span(text, Meaning::Title, theme)));
-        lines.extend(only.into_iter().map(|at| passage(lane, at, Meaning::Text)));
+        lines.extend(only.iter().map(|at| passage(lane, *at, Meaning::Text)));
     }
     let shared: Vec<usize> = (0..compared.tops.get(app.lane).map_or(0, Vec::len))
-        .filter(|at| !compared.only_in(app.lane).contains(at))
+        .filter(|at| !only.get(app.lane).is_some_and(|only| only.contains(at)))
         .collect();
     if !shared.is_empty() && app.lanes.len() > 1 && lines.len() + 1 < room {
         let text = format!(" {} and others", app.short_title(app.lane, width.saturating_sub(12)));

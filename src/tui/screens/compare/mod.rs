@@ -31,6 +31,8 @@ pub struct Comparing {
     pub means: bool,
     /// The figures shown.
     pub summary: Summary,
+    /// What is shown of the marked question.
+    pub marked: MarkedQuestion,
 }
 
 /// The figures over all outcomes; recomputed when one arrives, or the lane under the cursor, k or the order changes.
@@ -44,8 +46,21 @@ pub struct Summary {
     pub curves: Vec<Series>,
     /// On how many judgments each point of each curve rests.
     pub sources: Vec<Vec<Sources>>,
+    /// The value of each cell: per question of the set, per lane; `None` without a value.
+    pub values: Vec<Vec<Option<f64>>>,
     /// The batch, questions done, lane under the cursor, lanes, k, order and measure that this was computed from.
     inputs: Option<(u64, usize, usize, usize, usize, Order, Shown)>,
+}
+
+/// What the lanes share on the marked question; worked out again when another one is marked or the summary changes.
+#[derive(Clone, Debug, Default)]
+pub struct MarkedQuestion {
+    /// Jaccard and RBO of each lane against the lane under the cursor; `None` if both lists are empty.
+    pub overlaps: Vec<Option<(f64, f64)>>,
+    /// The ranks, from 0, of the passages that only this lane has, by lane.
+    pub only: Vec<Vec<usize>>,
+    /// The index of the question.
+    row: Option<usize>,
 }
 
 /// A lane's figures over the question set, as they are shown.
@@ -54,7 +69,7 @@ pub struct LaneSummary {
     /// The mean of the measure that the cells show, and its interval.
     pub mean: Option<(f64, f64, f64)>,
     /// Mean MRecall with its interval.
-    pub recall: String,
+    pub mrecall: String,
     /// Mean Prec.
     pub prec: String,
     /// Shares of the two-sided questions whose first k cover one side, the other, both, neither.

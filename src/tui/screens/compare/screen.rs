@@ -4,7 +4,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 
-use super::{Comparing, LaneSummary, Order, Shown, Summary, draw};
+use super::{Comparing, LaneSummary, MarkedQuestion, Order, Shown, Summary, draw};
 use crate::engine::{Batch, Compared, Reply, covered_sides, sources_over_k};
 use crate::measure::seeded::SplitMix64;
 use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
@@ -185,24 +185,51 @@ fn open_question(app: &mut App) -> Vec<Effect> {
 /// Draws behind intervals and tests on screen; `eval` takes more.
 const DRAWS: usize = 400;
 
-/// Recomputes the summary if an outcome has arrived or what is compared has changed.
+/// Recomputes the summary if an outcome has arrived or what is compared has changed, and what is shown of the marked question.
 pub fn refresh(app: &mut App) {
     let comparing = &app.comparing;
     let done = comparing.questions.iter().flatten().count();
     let (order, shown) = (comparing.order, comparing.shown);
     let inputs = (comparing.number, done, app.lane, app.lanes.len(), app.k, order, shown);
-    if comparing.summary.inputs == Some(inputs) {
-        return;
+    let changed = comparing.summary.inputs != Some(inputs);
+    if changed {
+        let all = comparing.questions.iter().flatten().flatten();
+        let compared: Vec<&Compared> = all.filter(|one| one.perspectives > 0).collect();
+        app.comparing.summary = Summary {
+            rows: rows(app),
+            lanes: lanes(app, &compared),
+            curves: curves(app, &compared),
+            sources: (0..app.lanes.len()).map(|lane| sources_over_k(&compared, lane, app.k)).collect(),
+            values: values(app),
+            inputs: Some(inputs),
+        };
     }
-    let all = comparing.questions.iter().flatten().flatten();
-    let compared: Vec<&Compared> = all.filter(|one| one.perspectives > 0).collect();
-    app.comparing.summary = Summary {
-        rows: rows(app),
-        lanes: lanes(app, &compared),
-        curves: curves(app, &compared),
-        sources: (0..app.lanes.len()).map(|lane| sources_over_k(&compared, lane, app.k)).collect(),
-        inputs: Some(inputs),
+    let comparing = &app.comparing;
+    let row = comparing.summary.rows.get(comparing.at).copied();
+    if changed || comparing.marked.row != row {
+        app.comparing.marked = marked(app, row);
+    }
+}
+
+/// The value of the measure shown, per question of the set and lane.
+fn values(app: &App) -> Vec<Vec<Option<f64>>> {
+    let of = |compared: &Compared, lane| app.comparing.shown.of(compared, lane, app.lane);
+    let row = |outcome: &Option<Result<Compared, String>>| match outcome {
+        Some(Ok(compared)) => (0..app.lanes.len()).map(|lane| of(compared, lane)).collect(),
+        _ => Vec::new(),
     };
+    app.comparing.questions.iter().map(row).collect()
+}
+
+/// What the lanes share on one question of the set.
+fn marked(app: &App, row: Option<usize>) -> MarkedQuestion {
+    let outcome = row.and_then(|row| app.comparing.questions.get(row)?.as_ref()?.as_ref().ok());
+    let Some(compared) = outcome else { return MarkedQuestion { row, ..MarkedQuestion::default() } };
+    MarkedQuestion {
+        overlaps: (0..app.lanes.len()).map(|lane| compared.overlap(lane, app.lane)).collect(),
+        only: (0..app.lanes.len()).map(|lane| compared.only_in(lane)).collect(),
+        row,
+    }
 }
 
 /// The indices of the questions in the order they are shown.
@@ -251,7 +278,7 @@ impl LaneValues {
     }
 
     /// Mean MRecall with its interval, as text.
-    fn recall_text(&self) -> String {
+    fn mrecall_text(&self) -> String {
         if self.failed > 0 && self.failed == self.recalls.len() {
             return "no list".into();
         }
@@ -314,7 +341,7 @@ fn lanes(app: &App, compared: &[&Compared]) -> Vec<LaneSummary> {
     };
     let one = |(lane, values): (usize, &LaneValues)| LaneSummary {
         mean: mean(lane, values),
-        recall: values.recall_text(),
+        mrecall: values.mrecall_text(),
         prec: values.prec_text(),
         sides: sides(compared, lane),
         overlap: overlap(app, compared, lane),

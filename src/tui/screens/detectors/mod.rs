@@ -4,7 +4,10 @@
 
 pub mod screen;
 
+use crate::detect::LabelSource;
+use crate::engine::Ranking;
 use crate::engine::detectors::DetectorOffer;
+use crate::report::decisions::Decisions;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 use crate::work::Progress;
 
@@ -28,6 +31,17 @@ pub struct Choosing {
     pub fetching: Option<(String, Option<Progress>)>,
     /// Why the last fetch failed.
     pub failed: Option<String>,
+    /// The decisions on labelled passages, whose curve is drawn.
+    pub decided: Decided,
+}
+
+/// The decisions of the detector on the labelled passages of the lanes; measured again if a list or a judgment changes.
+#[derive(Clone, Debug, Default)]
+pub struct Decided {
+    /// The figures; `None` without two sides or labels.
+    pub decisions: Option<Decisions>,
+    /// The lists and the judgments that they were measured on.
+    inputs: Option<(Vec<Ranking>, (u64, LabelSource))>,
 }
 
 impl Choosing {

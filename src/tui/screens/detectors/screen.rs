@@ -1,17 +1,18 @@
 //! Looking for detectors, fetching one, switching to one, and the table of all.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph};
 
-use super::Choosing;
+use super::{Choosing, Decided};
 use crate::corpus::PassageIx;
 use crate::detect::registry::NamedDetector;
 use crate::engine::detectors::{DetectorEvent, DetectorOffer, Presence};
-use crate::engine::{Batch, Reply};
+use crate::engine::{Batch, Ranking, Reply};
 use crate::report::decisions::Decisions;
 use crate::report::plot::{Series, curves};
 use crate::report::safe;
@@ -62,6 +63,10 @@ impl Page for Detectors {
 
     fn settled(&self, app: &App) -> bool {
         app.choosing.served.is_some() && app.choosing.fetching.is_none()
+    }
+
+    fn refresh(&self, app: &mut App) {
+        refresh(app);
     }
 
     fn plot(&self, app: &App) -> Option<String> {
@@ -222,7 +227,7 @@ fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
 }
 
 /// The decisions of the detector on the passages of the lanes that have labels, measured against these; `None` without two sides or labels.
-fn decisions(app: &App) -> Option<Decisions> {
+fn measure(app: &App) -> Option<Decisions> {
     app.question.sides()?;
     let places: BTreeSet<PassageIx> =
         app.lanes.iter().flat_map(|lane| lane.ranking.iter().map(|ranked| ranked.at)).collect();
@@ -235,6 +240,20 @@ fn decisions(app: &App) -> Option<Decisions> {
     Decisions::of(&known).filter(|decisions| !decisions.curve().is_empty())
 }
 
+/// Measures the decisions again if a list or a judgment has changed.
+fn refresh(app: &mut App) {
+    let lists: Vec<Ranking> = app.lanes.iter().map(|lane| Arc::clone(&lane.ranking)).collect();
+    let judgments = (app.judgments.revision(), app.judgments.source);
+    let same = |(before, judged): &(Vec<Ranking>, _)| {
+        *judged == judgments
+            && before.len() == lists.len()
+            && before.iter().zip(&lists).all(|(one, other)| Arc::ptr_eq(one, other))
+    };
+    if !app.choosing.decided.inputs.as_ref().is_some_and(same) {
+        app.choosing.decided = Decided { decisions: measure(app), inputs: Some((lists, judgments)) };
+    }
+}
+
 /// The fewest rows of the curve, with its title.
 const CURVE_ROWS: u16 = 9;
 
@@ -243,7 +262,7 @@ fn draw_risk(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     if area.height < CURVE_ROWS {
         return;
     }
-    let Some(decisions) = decisions(app) else {
+    let Some(decisions) = &app.choosing.decided.decisions else {
         let key = app.key(Context::Lanes, Action::NextLabelSource);
         let text = match app.question.sides() {
             Some(_) => format!(
@@ -268,7 +287,7 @@ fn draw_risk(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
 
 /// The curve of risk over coverage as a picture.
 fn plot(app: &App) -> Option<String> {
-    let decisions = decisions(app)?;
+    let decisions = app.choosing.decided.decisions.as_ref()?;
     let (name, points) = (app.detector.to_string(), decisions.curve().to_vec());
     let series = [Series { name, points, ..Series::default() }];
     Some(curves(

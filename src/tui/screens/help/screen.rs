@@ -110,7 +110,7 @@ fn content(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
         lines.push(Line::default());
         let (first, rest) = place.name().split_at(1);
         lines.push(Line::from(span(first.to_uppercase() + rest, Meaning::Title, theme)));
-        for bound in app.keys.of_place(place) {
+        for bound in app.keys.of_context(place) {
             let keys: Vec<String> = bound.keys.iter().map(|key| shown(key, ascii)).collect();
             lines.extend(entry(&keys.join(" "), Meaning::Key, bound.line.help, width, theme));
         }

@@ -142,7 +142,7 @@ fn statement_key(app: &App, question: &Question, i: usize) -> String {
         Mark::Support if question.perspectives.len() == 2 => app.key(Context::Annotate, Action::LabelSupport),
         Mark::Oppose => app.key(Context::Annotate, Action::LabelOppose),
         _ => {
-            let all = app.keys.of_place(Context::Annotate);
+            let all = app.keys.of_context(Context::Annotate);
             let mut numbers = all.filter(|bound| bound.line.action == Action::ToggleLabel(0));
             let place = i - app.labelling.on_screen(app.size.height).start.min(i);
             let key = numbers.next().and_then(|bound| bound.keys.get(place));

@@ -340,8 +340,8 @@ impl Labelling {
         let lanes: Vec<&String> =
             annotation.lanes.iter().filter(|lane| lane.parse::<Recipe>().is_ok()).collect();
         let k = self.k.min(drawn.depth);
-        let mut columns = Column::at(k, &[format!("Lean@{k}")]).ok()?;
-        let columns = [columns.remove(0), columns.remove(0), columns.pop()?];
+        let lean = Column::Named(format!("Lean@{k}").parse().ok()?);
+        let columns = [Column::mrecall_at(k), Column::prec_at(k), lean];
         let lane = lanes.get(self.figure / columns.len() % lanes.len().max(1))?;
         let column = columns[self.figure % columns.len()];
         let pool: Vec<Item> = annotation.items.iter().chain(&drawn.others).cloned().collect();

@@ -172,9 +172,15 @@ fn note(lane: &Lane) -> Option<(String, Meaning)> {
     }
 }
 
+/// The marked passage of the lane with the cursor, if the filter lets it through.
+fn marked(app: &App) -> Option<&Ranked> {
+    let lane = app.lanes.get(app.lane)?;
+    lane.ranking.get(lane.selected).filter(|_| lane.figures.shown.contains(&lane.selected))
+}
+
 /// The rank in this lane of the passage marked in the focused lane.
 fn linked_rank(app: &App, lane: &Lane, index: usize, width: usize) -> String {
-    match app.selected() {
+    match marked(app) {
         Some(selected) if index != app.lane && !lane.ranking.is_empty() => {
             match app.rank_in(lane, selected.at) {
                 Some(rank) => format!(" marked passage: rank {rank} "),
@@ -190,7 +196,7 @@ fn linked_rank(app: &App, lane: &Lane, index: usize, width: usize) -> String {
 }
 
 fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut Frame<'_>) {
-    let selected = app.selected().map(|ranked| ranked.at);
+    let selected = marked(app).map(|ranked| ranked.at);
     let width = usize::from(pane.list.width);
     let places = &lane.figures.shown;
     if places.is_empty() {

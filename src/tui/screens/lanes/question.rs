@@ -10,13 +10,13 @@ use tui_input::backend::crossterm::EventHandler;
 use crate::detect::{LabelSource, foreign_question};
 use crate::engine::{Judgments, Reach, Turn};
 use crate::question::{By, Question, resolve};
-use crate::tui::acts::{Acts, Lane, State};
 use crate::tui::app::{App, Corpus, Filter, LaneState};
 use crate::tui::config::Config;
 use crate::tui::keymap::{Action, Screen};
 use crate::tui::layout::keep_in_view;
 use crate::tui::message::{Effect, Gather, Gathered};
 use crate::tui::screens::passage::Reading;
+use crate::tui::undo::{Acts, Lane, State};
 use crate::work::Job;
 
 /// The pause in typing after which the term lanes run.

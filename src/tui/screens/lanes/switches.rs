@@ -13,11 +13,11 @@ use crate::expand::Kind;
 use crate::project::Variant;
 use crate::question::Question;
 use crate::report::marks::Mark;
-use crate::tui::acts::{HeldLabel, LabelStep, LabelTo, State, Step};
 use crate::tui::app::{App, Corpus, Lane, LaneState, NUMBERS, Options};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::layout::keep_in_view;
 use crate::tui::message::Effect;
+use crate::tui::undo::{HeldLabel, LabelStep, LabelTo, State, Step};
 
 /// The steps of λ, small near 1 as in the paper's grid.
 const GRID: [f32; 9] = [0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0];

@@ -180,7 +180,8 @@ fn draw_list(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             let top = (app.answering.at + 1).saturating_sub((usize::from(inner.height) / each).max(1));
             let mut place = 0;
             let mut lines = Vec::new();
-            for (i, row) in rows.iter().enumerate() {
+            let below = top + usize::from(inner.height).div_ceil(each);
+            for (i, row) in rows.iter().enumerate().take(below) {
                 let kept_at = (!row.dropped).then_some(place);
                 place += usize::from(!row.dropped);
                 if i >= top {

@@ -20,9 +20,9 @@ pub struct Editing {
     pub lines: Vec<Input>,
     /// The index of the line under the cursor.
     pub at: usize,
-    /// The index of the supporting one of two.
+    /// Of two statements, the index of the one that says yes.
     pub supports: usize,
-    /// The question for which the editor opened by itself last.
+    /// The last question for which the editor opened by itself.
     pub offered: Option<String>,
 }
 
@@ -45,6 +45,6 @@ pub const KEYS: &[Binding] = &[
         &["<C-s>"],
         Action::SwapSides,
         "swap sides",
-        "let the other of two be the supporting one",
+        "swap which statement supports and which opposes",
     ),
 ];

@@ -242,7 +242,7 @@ fn draw_strips(app: &App, theme: Theme, areas: Areas, frame: &mut Frame<'_>) {
             lines.push(Line::from(spans));
         }
         if areas.tall > 1 {
-            let delta = delta_of(app, answer, i, true);
+            let delta = delta_of(answer, i, true);
             let text = format!(
                 "{:LABEL$}supporting {}, opposing {}, Δ {delta}",
                 "",
@@ -256,11 +256,10 @@ fn draw_strips(app: &App, theme: Theme, areas: Areas, frame: &mut Frame<'_>) {
 }
 
 /// Δ of a wording, with its interval where the model judged and `with_interval` is set.
-fn delta_of(app: &App, answer: &Sycophancy, wording: usize, with_interval: bool) -> String {
+fn delta_of(answer: &Sycophancy, wording: usize, with_interval: bool) -> String {
     let text = |value: f64| signed(value).trim().to_owned();
     let Some(delta) = answer.shares[wording].delta() else { return "–".into() };
-    let spread = if with_interval { answer.delta_spread(wording, &app.question, app.k) } else { None };
-    spread.map_or_else(
+    answer.delta_spreads[wording].filter(|_| with_interval).map_or_else(
         || text(delta),
         |ends| format!("{} ({} to {})", text(delta), text(ends.low), text(ends.high)),
     )
@@ -356,7 +355,7 @@ fn passage_lines(
         rows.into_iter().map(line).collect::<Vec<_>>()
     };
     let mut lines = Vec::new();
-    for (i, ranked) in own.iter().enumerate() {
+    for (i, ranked) in own.iter().enumerate().take(room) {
         let moved = match sycophancy.lists[0].rank_of(ranked.at) {
             _ if wording == 0 => String::new(),
             Some(was) if was > i + 1 => format!("↑{}", was - i - 1),
@@ -370,7 +369,7 @@ fn passage_lines(
     if header > 0 {
         lines.push(Line::from(span(" gone", Meaning::Title, theme)));
     }
-    for ranked in gone {
+    for ranked in gone.into_iter().take(room.saturating_sub(lines.len())) {
         lines.push(head("–".into(), ranked, "", Meaning::Muted));
         lines.extend(preview(ranked));
     }
@@ -417,7 +416,7 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     // Δ of each wording comes before the strips, which stand above in large, and its intervals before the bar of the shift.
     let deltas = |with_interval: bool| {
         let lanes = (0..app.lanes.len()).filter_map(|lane| answer(app, lane));
-        let texts = lanes.flat_map(|own| (0..3).map(move |i| delta_of(app, own, i, with_interval)));
+        let texts = lanes.flat_map(|own| (0..3).map(move |i| delta_of(own, i, with_interval)));
         texts.map(|text| columns_of(&text) + 2).max().unwrap_or(0)
     };
     let (short, long) = (deltas(false), deltas(true));
@@ -460,7 +459,7 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         for (wording, mark) in
             [Mark::None, Mark::Support, Mark::Oppose].into_iter().enumerate().filter(|_| has_deltas)
         {
-            let text = delta_of(app, answer, wording, has_intervals);
+            let text = delta_of(answer, wording, has_intervals);
             spans.push(span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme));
             let pad = " ".repeat(delta_width.saturating_sub(columns_of(&text) + 1));
             spans.push(Span::raw(format!("{text}{pad}")));

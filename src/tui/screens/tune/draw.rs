@@ -7,17 +7,15 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
 use super::SWITCHES;
-use crate::corpus::PassageIx;
 use crate::engine::recipe::{Mmr, Project, Rerank, Switch, Toward};
 use crate::engine::{List, Projected, Recipe, Step, Tally};
-use crate::expand::{Added, AddedFrom, Expansion, Queries};
 use crate::project::Variant;
 use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets;
-use crate::tui::widgets::text::{columns_of, fit, paragraph, span};
+use crate::tui::widgets::text::{columns_of, fit, line, paragraph, span};
 
 /// Columns of a form's name.
 const NAME: usize = 17;
@@ -33,10 +31,19 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     let tabs = Rect { height: body.height.min(1), ..body };
     frame.render_widget(tabs_line(app, theme, tabs.width), tabs);
     let rest = Rect { y: body.y + tabs.height, height: body.height - tabs.height, ..body };
+    let (table, details) = areas(app, rest);
+    draw_forms(app, theme, table, frame);
+    if !details.is_empty() {
+        draw_form(app, theme, details, frame);
+    }
+}
+
+/// The areas below the tabs: of the forms, and of what the marked form did, which is empty without room.
+pub fn areas(app: &App, rest: Rect) -> (Rect, Rect) {
     // If both do not fit side by side, what the form did is drawn below.
     let side_by_side = rest.width >= TABLE + 30;
     let rows = (app.tuning.forms.len() as u16 + 3).min(rest.height);
-    let (table, details) = if !side_by_side && !has_details(app, Rect { height: rest.height / 2, ..rest }) {
+    if !side_by_side && !has_details(app, Rect { height: rest.height / 2, ..rest }) {
         (rest, Rect::ZERO)
     } else if side_by_side {
         let right = Rect { x: rest.x + TABLE, width: rest.width - TABLE, ..rest };
@@ -44,10 +51,6 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     } else {
         let rows = rows.min(rest.height.div_ceil(2));
         (Rect { height: rows, ..rest }, Rect { y: rest.y + rows, height: rest.height - rows, ..rest })
-    };
-    draw_forms(app, theme, table, frame);
-    if !details.is_empty() {
-        draw_form(app, theme, details, frame);
     }
 }
 
@@ -217,7 +220,7 @@ fn draw_form(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let mut text = match (&lane.state, app.tuning.switch) {
         (LaneState::Failed(reason, _), _) => paragraph(reason, " ", width, Meaning::Warn, theme),
         (LaneState::Ready, Switch::Expand) => match lane.ranking.trace.expansion() {
-            Some(expansion) => expansion_lines(expansion, &lane.ranking, width, theme),
+            Some(_) => app.tuning.added.rows.iter().map(|row| line(row, theme)).collect(),
             None => muted_lines("The question is searched unchanged.", width, theme),
         },
         (LaneState::Ready, Switch::Project) => match lane.ranking.trace.projected() {
@@ -424,68 +427,4 @@ fn choices_table(app: &App, theme: Theme, list: &List, width: usize) -> Vec<Line
         out.push(Line::from(spans));
     }
     out
-}
-
-/// An expansion's texts, with their origins and warnings.
-fn expansion_lines(expansion: &Expansion, list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::from(span(safe::line(&expansion.describe()), Meaning::Title, theme))];
-    for note in &list.trace.notes {
-        lines.extend(paragraph(note, "  ", width, Meaning::Warn, theme));
-    }
-    if let Some(tokens) = expansion.cost.tokens {
-        let text = format!("{} tokens read, {} written", tokens.prompt, tokens.reply);
-        lines.push(Line::from(span(text, Meaning::Muted, theme)));
-    }
-    if let Queries::Terms(weights) = &expansion.queries {
-        let text: Vec<String> = weights.iter().map(|(term, weight)| format!("{term} {weight:.3}")).collect();
-        lines.extend(paragraph(&text.join(" · "), "  ", width, Meaning::Text, theme));
-    }
-    for added in &expansion.added {
-        lines.push(Line::default());
-        let name = added.name.as_ref().map_or_else(String::new, |name| format!("{}: ", safe::line(name)));
-        lines.push(Line::from(vec![
-            span(name, Meaning::Title, theme),
-            span(origin_text(&added.source, list), Meaning::Muted, theme),
-        ]));
-        lines.extend(text_lines(added, list, width, theme));
-    }
-    lines
-}
-
-fn origin_text(source: &AddedFrom, list: &List) -> String {
-    match source {
-        AddedFrom::Given => "from the question set".into(),
-        AddedFrom::Statement(i) => format!("statement {} of the question", i + 1),
-        AddedFrom::Model { model, recorded: true, .. } => format!("recorded reply of {}", safe::line(model)),
-        AddedFrom::Model { model, .. } => format!("written by {}", safe::line(model)),
-        AddedFrom::Passage { at, rank } => {
-            format!("from the passage at rank {rank}{}", passage_title(*at, list))
-        }
-        AddedFrom::Feedback => "terms of the first passages".into(),
-    }
-}
-
-/// A passage's title, if the passage is in the list.
-fn passage_title(at: PassageIx, list: &List) -> String {
-    let ranked = list.iter().find(|ranked| ranked.at == at);
-    ranked.map_or_else(String::new, |ranked| format!(", {}", safe::line(&ranked.passage.title)))
-}
-
-/// The text of an expansion. Sentences that a model copied but that are in no passage are marked.
-fn text_lines(added: &Added, list: &List, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let by_model = matches!(added.source, AddedFrom::Model { .. });
-    if added.sentences.is_empty() || !by_model {
-        return paragraph(&added.text, "  ", width, Meaning::Text, theme);
-    }
-    let each = added.sentences.iter().flat_map(|(range, passage)| {
-        let text = added.text.get(range.clone()).unwrap_or_default();
-        match passage {
-            Some(at) => {
-                let text = format!("{text} [in the corpus{}]", passage_title(*at, list));
-                paragraph(&text, "  ", width, Meaning::Text, theme)
-            }
-            None => paragraph(&format!("{text} [not in the passages]"), "  ", width, Meaning::Warn, theme),
-        }
-    });
-    each.collect()
 }

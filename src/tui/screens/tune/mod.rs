@@ -8,8 +8,9 @@ pub mod update;
 use tui_input::Input;
 
 use crate::engine::recipe::{Mmr, Rerank, Switch};
-use crate::engine::{Recipe, Tally};
+use crate::engine::{Ranking, Recipe, Tally};
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
+use crate::tui::widgets::text::Row;
 
 impl Screen {
     /// The tuning screen.
@@ -37,6 +38,17 @@ pub struct Tuning {
     pub scroll: usize,
     /// The perspective being typed, to project toward.
     pub typed: Option<Input>,
+    /// What the expansion added, laid out for the present width.
+    pub added: AddedText,
+}
+
+/// The texts of a lane's expansion as they are drawn; laid out again if the lane's list or the width changes.
+#[derive(Clone, Debug, Default)]
+pub struct AddedText {
+    /// The lines; empty if the lane was not expanded.
+    pub rows: Vec<Row>,
+    /// The list and the columns that they were laid out for.
+    inputs: Option<(Ranking, usize)>,
 }
 
 impl Default for Tuning {
@@ -51,6 +63,7 @@ impl Default for Tuning {
             ended: true,
             scroll: 0,
             typed: None,
+            added: AddedText::default(),
         }
     }
 }

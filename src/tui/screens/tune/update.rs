@@ -1,4 +1,6 @@
-//! Choosing a switch and a form, and requesting the figures of all forms.
+//! Choosing a switch and a form, requesting the figures of all forms, and laying out what an expansion added.
+
+use std::sync::Arc;
 
 use crossterm::event::{Event, KeyEvent};
 use ratatui::Frame;
@@ -6,19 +8,23 @@ use ratatui::layout::Rect;
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::{SWITCHES, Tuning, draw};
+use super::{AddedText, SWITCHES, Tuning, draw};
+use crate::corpus::PassageIx;
 use crate::engine::recipe::{Diversify, Mmr, Project, Rerank, Switch, Switches, Toward};
-use crate::engine::{Batch, Recipe, Reply, Sweep};
-use crate::expand::Kind;
+use crate::engine::{Batch, List, Ranking, Recipe, Reply, Sweep};
+use crate::expand::{Added, AddedFrom, Expansion, Kind, Queries};
 use crate::project::Variant;
 use crate::report::marks::Mark;
 use crate::report::plot::{Moved, Series, curves, moves};
+use crate::report::safe;
 use crate::tui::app::{App, Corpus, LaneState};
 use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::layout::panes;
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::lanes::{question, switches};
-use crate::tui::theme::Theme;
+use crate::tui::theme::{Meaning, Theme};
+use crate::tui::widgets::text::{Row, piece, rows};
 
 /// λ of MMR, falling; the paper's grid is .5 .75 .9 .95 .99.
 const LAMBDAS: [f32; 9] = [0.99, 0.95, 0.9, 0.8, 0.75, 0.5, 0.25, 0.1, 0.0];
@@ -75,6 +81,10 @@ impl Page for Tune {
 
     fn settled(&self, app: &App) -> bool {
         app.tuning.ended
+    }
+
+    fn refresh(&self, app: &mut App) {
+        lay_out(app);
     }
 
     fn plot(&self, app: &App) -> Option<String> {
@@ -300,4 +310,80 @@ fn plot(app: &App) -> Option<String> {
         }
         Switch::Expand | Switch::Diversify => None,
     }
+}
+
+/// Lays out what the expansion added, if the list or the width has changed.
+fn lay_out(app: &mut App) {
+    let body = panes(app).body;
+    let rest = Rect { height: body.height.saturating_sub(1), ..body };
+    let width = usize::from(draw::areas(app, rest).1.width.saturating_sub(2));
+    let Some(lane) = app.lanes.get(app.lane) else { return };
+    let same = |(list, columns): &(Ranking, usize)| Arc::ptr_eq(list, &lane.ranking) && *columns == width;
+    if !app.tuning.added.inputs.as_ref().is_some_and(same) {
+        let list = Arc::clone(&lane.ranking);
+        let rows = list.trace.expansion().map(|expansion| expansion_rows(expansion, &list, width));
+        app.tuning.added = AddedText { rows: rows.unwrap_or_default(), inputs: Some((list, width)) };
+    }
+}
+
+/// An expansion's texts, with their origins and warnings.
+fn expansion_rows(expansion: &Expansion, list: &List, width: usize) -> Vec<Row> {
+    let mut lines = vec![vec![piece(safe::line(&expansion.describe()), Meaning::Title)]];
+    for note in &list.trace.notes {
+        lines.extend(rows(note, "  ", width, Meaning::Warn));
+    }
+    if let Some(tokens) = expansion.cost.tokens {
+        let text = format!("{} tokens read, {} written", tokens.prompt, tokens.reply);
+        lines.push(vec![piece(text, Meaning::Muted)]);
+    }
+    if let Queries::Terms(weights) = &expansion.queries {
+        let text: Vec<String> = weights.iter().map(|(term, weight)| format!("{term} {weight:.3}")).collect();
+        lines.extend(rows(&text.join(" · "), "  ", width, Meaning::Text));
+    }
+    for added in &expansion.added {
+        lines.push(Row::new());
+        let name = added.name.as_ref().map_or_else(String::new, |name| format!("{}: ", safe::line(name)));
+        lines
+            .push(vec![piece(name, Meaning::Title), piece(origin_text(&added.source, list), Meaning::Muted)]);
+        lines.extend(text_rows(added, list, width));
+    }
+    lines
+}
+
+fn origin_text(source: &AddedFrom, list: &List) -> String {
+    match source {
+        AddedFrom::Given => "from the question set".into(),
+        AddedFrom::Statement(i) => format!("statement {} of the question", i + 1),
+        AddedFrom::Model { model, recorded: true, .. } => format!("recorded reply of {}", safe::line(model)),
+        AddedFrom::Model { model, .. } => format!("written by {}", safe::line(model)),
+        AddedFrom::Passage { at, rank } => {
+            format!("from the passage at rank {rank}{}", passage_title(*at, list))
+        }
+        AddedFrom::Feedback => "terms of the first passages".into(),
+    }
+}
+
+/// A passage's title, if the passage is in the list.
+fn passage_title(at: PassageIx, list: &List) -> String {
+    let ranked = list.iter().find(|ranked| ranked.at == at);
+    ranked.map_or_else(String::new, |ranked| format!(", {}", safe::line(&ranked.passage.title)))
+}
+
+/// The text of an expansion. Sentences that a model copied but that are in no passage are marked.
+fn text_rows(added: &Added, list: &List, width: usize) -> Vec<Row> {
+    let by_model = matches!(added.source, AddedFrom::Model { .. });
+    if added.sentences.is_empty() || !by_model {
+        return rows(&added.text, "  ", width, Meaning::Text);
+    }
+    let each = added.sentences.iter().flat_map(|(range, passage)| {
+        let text = added.text.get(range.clone()).unwrap_or_default();
+        match passage {
+            Some(at) => {
+                let text = format!("{text} [in the corpus{}]", passage_title(*at, list));
+                rows(&text, "  ", width, Meaning::Text)
+            }
+            None => rows(&format!("{text} [not in the passages]"), "  ", width, Meaning::Warn),
+        }
+    });
+    each.collect()
 }

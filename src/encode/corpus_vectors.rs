@@ -1,7 +1,7 @@
 //! Makes a corpus's file of vectors: embeds its passages, or imports vectors computed elsewhere, from `.npy` or `.safetensors`, in the
 //! order of the corpus.
 //!
-//! Of imported ones everything is checked first: the file's format, the length of the rows, every number, and that each passage has exactly one row.
+//! Imported vectors replace existing ones only after all checks: format, dimensions, every number, exactly one row for each passage.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -13,7 +13,7 @@ use super::array::{Array, ArrayError};
 use super::encoder::{EncodeError, Encoder, Similarity};
 use crate::corpus::{Corpus, PassageIx};
 use crate::input::{self, BadLine, InputError, LISTED, read_at};
-use crate::storage::checked::{Damaged, sum_file};
+use crate::storage::checked::{Damaged, replace_file, sum_file};
 use crate::storage::move_file;
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
 
@@ -24,7 +24,7 @@ const UNIT: f64 = 1e-5;
 
 /// Why vectors were not imported. Existing ones are unchanged.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadyError {
+pub enum ImportError {
     /// The vectors or their ids are invalid.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -41,10 +41,10 @@ pub enum ReadyError {
 
 /// The result of an import.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Taken {
+pub struct Imported {
     /// The number of rows.
     pub rows: usize,
-    /// The lengths of the shortest and the longest row in the file.
+    /// The smallest and the largest norm of a row.
     pub lengths: (f64, f64),
     /// The number of rows that were scaled to unit length.
     pub scaled: usize,
@@ -54,7 +54,7 @@ pub struct Taken {
 /// row and passage have the same number. Vectors compared by cosine are scaled to unit length.
 ///
 /// # Errors
-/// See [`ReadyError`]; `place` is then unchanged.
+/// See [`ImportError`]; `place` is then unchanged.
 pub fn import(
     corpus: &Corpus,
     file: &Path,
@@ -63,7 +63,7 @@ pub fn import(
     place: &Path,
     on_progress: OnProgress<'_>,
     stop: &Stop,
-) -> Result<Taken, ReadyError> {
+) -> Result<Imported, ImportError> {
     let array = Array::open(file)?;
     if array.dimensions != dimensions {
         let expected = format!("rows of {dimensions} numbers, as the model returns them");
@@ -80,21 +80,27 @@ pub fn import(
     if written.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
-    let taken = written?;
-    // The codes of earlier vectors and partial vectors are invalid now.
-    for ending in ["i8", "i8.sums", "f32.part", "f32.part.sums"] {
+    let imported = written?;
+    // Earlier codes would be read as those of the new vectors, so they go first; without an import they are computed again.
+    for ending in ["i8", "i8.sums"] {
         match fs::remove_file(place.with_extension(ending)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }
-    sum_file(&unfinished, place)?;
-    move_file(&unfinished, place)?;
-    Ok(taken)
+    if let Err(error) = replace_file(&unfinished, place) {
+        let _ = fs::remove_file(&unfinished);
+        return Err(error.into());
+    }
+    // Unfinished vectors have no use any more. Left behind, they would only take room.
+    for ending in ["f32.part", "f32.part.sums"] {
+        let _ = fs::remove_file(place.with_extension(ending));
+    }
+    Ok(imported)
 }
 
 /// The row of every passage.
-fn order(corpus: &Corpus, ids: &Path, file: &Path, rows: usize) -> Result<Vec<usize>, ReadyError> {
+fn order(corpus: &Corpus, ids: &Path, file: &Path, rows: usize) -> Result<Vec<usize>, ImportError> {
     let (mut order, mut row) = (vec![None; corpus.len()], 0);
     input::lines(ids, |_, line| {
         let at = corpus.find(line.trim()).ok_or("the id of a passage of this corpus")?;
@@ -119,9 +125,9 @@ fn write(
     unfinished: &Path,
     on_progress: OnProgress<'_>,
     stop: &Stop,
-) -> Result<Taken, ReadyError> {
+) -> Result<Imported, ImportError> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(unfinished)?);
-    let mut taken = Taken { rows: array.rows, lengths: (f64::INFINITY, 0.0), scaled: 0 };
+    let mut imported = Imported { rows: array.rows, lengths: (f64::INFINITY, 0.0), scaled: 0 };
     let unreadable = |error: std::io::Error| InputError::unreadable(file, &error);
     let mut bad = Vec::new();
     for at in 0..array.rows {
@@ -144,9 +150,9 @@ fn write(
             bad.push(BadLine { file: file.into(), line: row + 1, expected, found });
             continue;
         }
-        taken.lengths = (taken.lengths.0.min(length), taken.lengths.1.max(length));
+        imported.lengths = (imported.lengths.0.min(length), imported.lengths.1.max(length));
         if unit && (length - 1.0).abs() > UNIT {
-            taken.scaled += 1;
+            imported.scaled += 1;
             numbers.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
         }
         out.write_all(&numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
@@ -160,7 +166,7 @@ fn write(
     }
     out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
     on_progress(Progress { job: Job::Importing, done: array.rows as u64, total: array.rows as u64 });
-    Ok(taken)
+    Ok(imported)
 }
 
 /// Passages a thread encodes between two writes to disk.
@@ -202,7 +208,7 @@ pub fn embed(
     let (part, proofs) = (place.with_extension("f32.part"), place.with_extension("f32.part.sums"));
     let row = encoder.dimensions() as u64 * 4;
     let append = |path: &Path| OpenOptions::new().create(true).append(true).read(true).open(path);
-    let _sweep = Sweep([part.clone(), proofs.clone()]);
+    let _remove_empty = RemoveEmpty([part.clone(), proofs.clone()]);
     let (mut file, mut proof) = (append(&part)?, append(&proofs)?);
     let (bytes, blocks) = proven(&file, &fs::read(&proofs)?, row)?;
     // A row cut short by a kill is computed again.
@@ -238,9 +244,9 @@ pub fn embed(
 }
 
 /// Removes files in which nothing was written, such as on a full disk.
-struct Sweep([PathBuf; 2]);
+struct RemoveEmpty([PathBuf; 2]);
 
-impl Drop for Sweep {
+impl Drop for RemoveEmpty {
     fn drop(&mut self) {
         for path in &self.0 {
             if fs::metadata(path).is_ok_and(|about| about.len() == 0) {
@@ -282,7 +288,7 @@ mod tests {
         b"{\"_id\":\"a\",\"text\":\"x\"}\n{\"_id\":\"b\",\"text\":\"x\"}\n{\"_id\":\"c\",\"text\":\"x\"}\n";
 
     /// Imports a file with these bytes and ids; returns the rows in the order of the corpus, or the message.
-    fn imported(name: &str, bytes: &[u8], ids: Option<&str>) -> Result<(Taken, Vec<Vec<f32>>), String> {
+    fn imported(name: &str, bytes: &[u8], ids: Option<&str>) -> Result<(Imported, Vec<Vec<f32>>), String> {
         let (folder, corpus) = (tempfile::tempdir().unwrap(), Corpus::builtin("t", PASSAGES));
         let (file, place) = (folder.path().join(name), folder.path().join("m.f32"));
         fs::write(&file, bytes).unwrap();
@@ -291,7 +297,7 @@ mod tests {
             fs::write(&path, ids).unwrap();
             path
         });
-        let taken = import(
+        let result = import(
             &corpus,
             &file,
             named.as_deref(),
@@ -301,11 +307,30 @@ mod tests {
             &Stop::never(),
         );
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(left.contains(&place), taken.is_ok());
+        assert_eq!(left.contains(&place), result.is_ok());
         assert!(!left.contains(&place.with_extension("f32.import")));
-        let taken = taken.map_err(|error| error.to_string())?;
+        let imported = result.map_err(|error| error.to_string())?;
         let rows = Vectors::open(&place, 2).unwrap();
-        Ok((taken, (0..3).map(|i| rows.row(PassageIx(i)).unwrap().to_vec()).collect()))
+        Ok((imported, (0..3).map(|i| rows.row(PassageIx(i)).unwrap().to_vec()).collect()))
+    }
+
+    #[test]
+    fn vectors_that_cannot_be_replaced_and_unfinished_ones_stay() {
+        let (folder, corpus) = (tempfile::tempdir().unwrap(), Corpus::builtin("t", PASSAGES));
+        let (file, place) = (folder.path().join("v.npy"), folder.path().join("m.f32"));
+        fs::write(&file, npy("<f4", &[3, 2], &ROWS)).unwrap();
+        // A file cannot be moved onto a folder.
+        fs::create_dir(&place).unwrap();
+        let kept = ["f32.sums", "f32.part", "f32.part.sums"].map(|ending| place.with_extension(ending));
+        for path in &kept {
+            fs::write(path, "earlier").unwrap();
+        }
+        let shape = (2, Similarity::Cosine);
+        assert!(import(&corpus, &file, None, shape, &place, &|_| (), &Stop::never()).is_err());
+        for path in &kept {
+            assert_eq!(fs::read_to_string(path).unwrap(), "earlier", "{path:?}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5, "nothing unfinished is left");
     }
 
     const ROWS: [f32; 6] = [1.0, 0.0, 0.0, 1.0, 3.0, 4.0];
@@ -318,9 +343,9 @@ mod tests {
             ("v.safetensors", safetensors("F32", &[3, 2], &ROWS)),
             ("v.safetensors", safetensors("F16", &[3, 2], &ROWS)),
         ] {
-            let (taken, rows) = imported(name, &bytes, None).unwrap();
+            let (result, rows) = imported(name, &bytes, None).unwrap();
             assert_eq!(rows, [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]);
-            assert_eq!(taken, Taken { rows: 3, lengths: (1.0, 5.0), scaled: 1 });
+            assert_eq!(result, Imported { rows: 3, lengths: (1.0, 5.0), scaled: 1 });
         }
     }
 
