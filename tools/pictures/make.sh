@@ -22,8 +22,9 @@ picture() {
     "$PARALLAX" frame --label-source gold --size "$2" --keys "$3" "${@:4}" --out "docs/pictures/$1.svg"
 }
 
-rm -rf docs/pictures
+# report.png is made by report.sh.
 mkdir -p docs/pictures
+rm -f docs/pictures/*.svg
 # The main views, in three sizes and two themes.
 for size in 140x40 80x24 40x12; do
     for theme in terminal light; do
