@@ -47,6 +47,6 @@ mkdir "$data/bin"
 ln -s "$(realpath "$PARALLAX")" "$data/bin/parallax"
 (cd "$data" && PATH="$data/bin:$PATH" parallax annotate report zoo --format html >report.html)
 "$CHROMIUM" --headless --no-sandbox --disable-gpu --disable-background-networking --user-data-dir="$data/browser" --hide-scrollbars \
-    --force-color-profile=srgb --window-size=1200,1500 --screenshot="$data/report.png" "file://$data/report.html" 2>"$data/browser.log"
+    --force-color-profile=srgb --window-size=1200,1950 --screenshot="$data/report.png" "file://$data/report.html" 2>"$data/browser.log"
 cp "$data/report.png" docs/pictures/report.png
 ls -l docs/pictures/report.png
