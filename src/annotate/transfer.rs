@@ -1,6 +1,6 @@
 //! Turns imported decisions into entries of a journal, and moves labels to a passage's new id or to a statement's new wording.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::entry::{Act, Decision, Entry, Key, Seen, View, text_hash};
 use super::history::History;
@@ -174,8 +174,8 @@ fn circumstances<'a>(all: impl IntoIterator<Item = &'a Option<Seen>>) -> Option<
 pub const ONCE_SHOWN: usize = 9;
 
 /// Finds the labels of statements that were never on screen, and the actions that take them back. Earlier versions showed the first nine
-/// statements of a question and stored *no* for all others. Such an entry has a *no* for every statement after the ninth, and lacks
-/// the circumstances, which later versions store.
+/// statements of a question and stored *no* for all others. Such an entry has a *no* for every statement after the ninth, and either lacks
+/// the circumstances, which later versions store, or labels more statements at once than a screen shows, as the lanes did.
 pub fn unseen(history: &History, questions: &[Question]) -> Vec<(Key, Act, usize)> {
     let mut found = Vec::new();
     for question in questions.iter().filter(|question| question.perspectives.len() > ONCE_SHOWN) {
@@ -184,7 +184,17 @@ pub fn unseen(history: &History, questions: &[Question]) -> Vec<(Key, Act, usize
             let (Some(first), Some(view)) = (heads.first(), history.view(key)) else { continue };
             let further = &question.perspectives[ONCE_SHOWN..];
             let is_no = |statement: &String| view.answers.get(statement) == Some(&false);
-            if heads.iter().any(|head| head.seen.is_some()) || !further.iter().all(is_no) {
+            let at_once = |head: &&Entry| {
+                let before: HashSet<&String> = head
+                    .was
+                    .iter()
+                    .filter_map(|id| history.entry(id))
+                    .flat_map(|was| was.view.answers.keys())
+                    .collect();
+                head.view.answers.keys().filter(|statement| !before.contains(statement)).count() > ONCE_SHOWN
+            };
+            let seen = heads.iter().any(|head| head.seen.is_some() && !at_once(head));
+            if seen || !further.iter().all(is_no) {
                 continue;
             }
             let mut view = view.clone();
@@ -306,16 +316,23 @@ mod tests {
             let answers = (0..count).map(|i| (statements[i].clone(), yes.contains(&i))).collect();
             Act { question: "Which?".into(), view: View { answers, ..View::default() }, ..act(n, true) }
         };
-        let seen = Seen { blind: false, guidelines: "g".into(), settles: None, again: false };
-        let history = acted(&[
+        let with = |act: Act| {
+            let seen = Seen { blind: false, guidelines: "g".into(), settles: None, again: false };
+            ("anna", Act { seen: Some(seen), ..act })
+        };
+        let mut acts = vec![
             ("anna", label(1, &[2], 42)),
             // Somebody said yes to a statement after the ninth, so that they were shown.
             ("anna", label(2, &[2, 30], 42)),
             ("anna", label(3, &[2], 9)),
-            ("anna", Act { seen: Some(seen), ..label(4, &[2], 42) }),
-        ]);
-        let found = unseen(&history, std::slice::from_ref(&question));
-        let [(key, act, count)] = found.as_slice() else { panic!("{found:?}") };
+            // More at once than the lanes showed.
+            with(label(4, &[2], 42)),
+        ];
+        // Page by page, as they were on screen.
+        acts.extend([9, 18, 27, 36, 42].map(|count| with(label(5, &[2], count))));
+        let found = unseen(&acted(&acts), std::slice::from_ref(&question));
+        let [(key, act, count), (of_lanes, ..)] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(of_lanes.passage, "p4");
         assert_eq!((key.passage.as_str(), act.view.answers.len(), *count), ("p1", 9, 33));
         assert!(act.view.answers["Statement 02."] && !act.view.answers["Statement 08."]);
 

@@ -159,10 +159,15 @@ impl Cell {
         if !undecided && self.p.is_some_and(|p| p < 0.05) { "*" } else { "" }
     }
 
+    /// The mean alone; a count has no decimals.
+    pub(super) fn value(&self) -> String {
+        if self.count { format!("{:.0}", self.mean) } else { figure(self.mean) }
+    }
+
     /// The mean with its star and intervals.
     pub(super) fn text(&self) -> String {
         if self.count {
-            return format!("{:.0}", self.mean);
+            return self.value();
         }
         let short = |x: f64| if (-1.0..=1.0).contains(&x) { share(x) } else { format!("{x:.1}") };
         let range = |low, high| format!("{}–{}", short(low), short(high));
@@ -170,7 +175,7 @@ impl Cell {
             self.interval.map_or_else(String::new, |(low, high)| format!(" ({})", range(low, high)));
         let doubt =
             self.doubt.map_or_else(String::new, |doubt| format!(" [{}]", range(doubt.low, doubt.high)));
-        format!("{}{}{interval}{doubt}", figure(self.mean), self.star())
+        format!("{}{}{interval}{doubt}", self.value(), self.star())
     }
 }
 

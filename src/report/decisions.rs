@@ -286,8 +286,8 @@ pub fn quality(
         ..Row::default()
     };
     let questions = items.iter().map(|item| &item.about.question).collect::<BTreeSet<_>>().len();
-    let table = |columns: &[&str], rows: Vec<Row>, notes: Vec<String>| Table {
-        suite: "quality",
+    let table = |suite, columns: &[&str], rows: Vec<Row>, notes: Vec<String>| Table {
+        suite,
         columns: columns.iter().copied().map(Head::from).collect(),
         rows,
         label_source: "by hand".into(),
@@ -296,6 +296,7 @@ pub fn quality(
         ..Table::default()
     };
     let mut further = vec![table(
+        "quality-by-quarter",
         &["labels", "median s", "yes", "with others", "checks"],
         parts,
         vec!["each annotator's labels in quarters, the earliest first: a drift shows as a change from one to the next".into()],
@@ -306,6 +307,7 @@ pub fn quality(
             more => format!("; {more} more are not listed"),
         };
         further.push(table(
+            "quality-fast-and-slow",
             &["seconds", "times the median"],
             outliers.iter().take(OUTLIERS).map(outlier).collect(),
             vec![format!("the passages furthest from their annotator's usual time{more}")],
@@ -322,7 +324,7 @@ pub fn quality(
          share of labels that are the same when a passage comes again (--repeats)"
             .into(),
     ];
-    Table { further, ..table(&columns, rows, notes) }
+    Table { further, ..table("quality", &columns, rows, notes) }
 }
 
 fn cell(mean: f64, n: usize) -> Cell {

@@ -282,26 +282,26 @@ fn provenance(command: &str, sections: &[Section]) -> Value {
 }
 
 fn table(out: &mut String, table: &Table) {
-    let judged = table.rows.iter().any(|row| row.judged.is_some());
     let depth = table.k.map_or_else(String::new, |k| format!(", k = {k}"));
     let _ = writeln!(out, "<div class=\"wide\"><table><caption>{}{depth}</caption>", escape(&table.name()));
-    out.push_str("<thead><tr><th scope=\"col\">lane</th>");
-    for head in table.columns.iter().map(|head| head.name.as_str()).chain(judged.then_some("judged")) {
+    let _ = write!(out, "<thead><tr><th scope=\"col\">{}</th>", table.first_head());
+    for head in table.columns.iter().map(|head| head.name.as_str()).chain(table.share_heads()) {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in &table.rows {
         let _ = write!(out, "<tr><th scope=\"row\">{}{}</th>", escape(&row.name()), failed(row));
-        // Even if a row has too few cells, the share judged belongs in its own column.
+        // Even if a row has too few cells, the shares belong in their own columns.
         for i in 0..table.columns.len() {
             cell(out, row.cells.get(i).and_then(Option::as_ref));
         }
-        match row.judged {
-            _ if !judged => {}
-            Some(part) if part.is_finite() => {
-                let _ = write!(out, "<td data-v=\"{part}\"><b>{}</b></td>", share(part));
+        for part in table.shares(row) {
+            match part.filter(|part| part.is_finite()) {
+                Some(part) => {
+                    let _ = write!(out, "<td data-v=\"{part}\"><b>{}</b></td>", share(part));
+                }
+                None => cell(out, None),
             }
-            _ => cell(out, None),
         }
         out.push_str("</tr>\n");
     }
@@ -321,13 +321,13 @@ fn failed(row: &Row) -> String {
 
 /// Writes a value with its star, and below it its interval and n. The script sorts by `data-v`.
 fn cell(out: &mut String, cell: Option<&Cell>) {
-    let Some(Cell { mean, interval, n, p, doubt, change, .. }) = cell.filter(|cell| cell.mean.is_finite())
-    else {
+    let Some(cell) = cell.filter(|cell| cell.mean.is_finite()) else {
         out.push_str("<td>–</td>");
         return;
     };
+    let Cell { mean, interval, n, p, doubt, change, .. } = cell;
     let within = |x: f64| (-1.0..=1.0).contains(&x);
-    let value = if within(*mean) { format!("{mean:.4}") } else { format!("{mean:.2}") };
+    let value = cell.value();
     let short = |x: f64| match x {
         x if !x.is_finite() => "–".to_owned(),
         x if within(x) => share(x),

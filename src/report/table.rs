@@ -78,12 +78,8 @@ impl Table {
                     texts.push(change.map_or_else(missing, Change::text));
                 }
             }
-            if self.rows.iter().any(|row| row.judged.is_some()) {
-                texts.push(row.judged.map_or_else(|| "–".into(), share));
-            }
-            if self.names_the_model() {
-                texts.push(row.by_model.map_or_else(|| "–".into(), share));
-            }
+            let shares = self.shares(row).into_iter();
+            texts.extend(shares.map(|part| part.map_or_else(|| "–".into(), share)));
             texts
         };
         self.rows.iter().map(one).collect()
@@ -94,16 +90,33 @@ impl Table {
         self.rows.iter().any(|row| row.by_model.is_some_and(|share| share > 0.0))
     }
 
+    /// The names of the last columns: the share of passages judged, and of these verdicts the model's.
+    pub(super) fn share_heads(&self) -> impl Iterator<Item = &str> {
+        let judged = self.rows.iter().any(|row| row.judged.is_some());
+        [("judged", judged), ("model", self.names_the_model())]
+            .into_iter()
+            .filter_map(|(name, has)| has.then_some(name))
+    }
+
+    /// A row's values in these columns.
+    pub(super) fn shares(&self, row: &Row) -> Vec<Option<f64>> {
+        self.share_heads().map(|name| if name == "judged" { row.judged } else { row.by_model }).collect()
+    }
+
+    /// The name of the first column.
+    pub(super) fn first_head(&self) -> &'static str {
+        if self.suite.starts_with("quality") { "annotator" } else { "lane" }
+    }
+
     fn heads(&self) -> Vec<String> {
-        let mut heads = vec!["lane".to_owned()];
+        let mut heads = vec![self.first_head().to_owned()];
         for (column, head) in self.columns.iter().enumerate() {
             let name = safe::line(&head.name);
             let change = self.shows_change(column).then(|| format!("Δ {name}"));
             heads.push(name);
             heads.extend(change);
         }
-        heads.extend(self.rows.iter().any(|row| row.judged.is_some()).then(|| "judged".to_owned()));
-        heads.extend(self.names_the_model().then(|| "model".to_owned()));
+        heads.extend(self.share_heads().map(ToOwned::to_owned));
         heads
     }
 

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use parallax::annotate::formats::{Format, Reading};
 use parallax::annotate::{
-    Act, Decision, Entry, History, Item, Journal, Key, Material, Project, Read, Seen, View, agree, text_hash,
+    Act, Decision, Entry, History, Item, Journal, Key, Material, Project, Read, Seen, View, agree, queue,
+    repeats, text_hash,
 };
-use parallax::corpus::{PassageIx, sample};
+use parallax::corpus::{Passage, PassageIx, sample};
 use parallax::detect::{By, LabelSource};
 use parallax::engine::{Depth, Lists, Opening, Query, Setup, run};
 use parallax::measure::seeded::SplitMix64;
+use parallax::question::Question;
 use parallax::question::set::builtin;
 use parallax::work::Stop;
 use serde_json::Value;
@@ -321,177 +324,337 @@ fn a_label_from_the_lanes_says_that_verdicts_were_in_sight_and_what_is_put_back_
     assert!(agreed.2.contains("0 labels of 2 left out"), "{}", agreed.2);
 }
 
-/// A journal of one annotator on one machine: what is on its disk.
-#[derive(Clone, Default)]
-struct Disk(Vec<u8>);
+/// Three people, and a fourth who settles what they disagree on.
+const PEOPLE: [&str; 4] = ["anna", "ben", "cleo", "dora"];
 
-impl Disk {
-    fn history(&self) -> History {
-        let mut history = History::default();
-        let read = Read::bytes(Path::new("anna.jsonl"), &self.0);
-        assert!(read.bad.is_empty(), "{:?}", read.bad);
-        for entry in read.entries {
-            history.take(entry);
+/// One machine's copy of a project of 24 questions.
+struct Machine {
+    folder: PathBuf,
+    depth: usize,
+}
+
+impl Machine {
+    /// The pool to this depth; the passages below the second came as the project grew.
+    fn pool(depth: usize) -> Vec<Item> {
+        let corpus = sample::corpus();
+        let item = |(at, question): (usize, &Question), rank: usize| Item {
+            question: question.text.clone(),
+            passage: corpus.passage(PassageIx((at * 25 + rank) as u32)),
+            ranks: BTreeMap::from([("bm25".to_owned(), rank + 1)]),
+            round: rank.saturating_sub(1),
+            ..Item::default()
+        };
+        let questions = builtin(sample::QUESTIONS);
+        let all = questions.iter().enumerate();
+        all.flat_map(|question| (0..depth).map(move |rank| (question, rank)))
+            .map(|(question, rank)| item(question, rank))
+            .collect()
+    }
+
+    fn new(folder: PathBuf, depth: usize) -> Self {
+        let questions = builtin(sample::QUESTIONS);
+        let fingerprint = sample::corpus().fingerprint;
+        let mut project = Project::new("sample".into(), fingerprint, questions, vec!["bm25".into()], depth);
+        project.annotators = PEOPLE[..3].iter().map(|name| (*name).to_owned()).collect();
+        project.write(&Machine::pool(depth), &folder).unwrap();
+        Machine { folder, depth }
+    }
+
+    /// Takes over what the project grew by; the passages that were there keep their places in the queue.
+    fn grow(&mut self, depth: usize) {
+        let queue = |items: &[Item], project: &Project| -> Vec<(String, String)> {
+            let places = queue(items, project.order, project.seed, &project.lanes, &|_| None);
+            places.into_iter().map(|at| (items[at].question.clone(), items[at].passage.id.clone())).collect()
+        };
+        let (mut project, had) = Project::open(&self.folder).unwrap();
+        (project.depth, self.depth) = (depth, depth);
+        project.rewrite(&Machine::pool(depth), &self.folder).unwrap();
+        let (project, has) = Project::open(&self.folder).unwrap();
+        assert_eq!(queue(&has, &project)[..had.len()], queue(&had, &project));
+    }
+
+    fn path(&self, by: &str) -> PathBuf {
+        Project::journal(&self.folder, by)
+    }
+
+    fn journal(&self, by: &str) -> Journal {
+        Journal::open(&self.path(by), by).unwrap().journal
+    }
+
+    /// What is on the disk; half a line of a killed process does not count.
+    fn on_disk(&self, by: &str) -> Vec<Entry> {
+        if !self.path(by).exists() {
+            return Vec::new();
         }
-        history
+        let read = Read::file(&self.path(by)).unwrap();
+        assert!(read.bad.is_empty(), "{:?}", read.bad);
+        read.entries
     }
 
-    /// Appends a line, as a journal does: half a line of a killed process is moved away first.
-    fn append(&mut self, line: &str) {
-        let whole = self.0.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        self.0.truncate(whole);
-        self.0.extend_from_slice(line.as_bytes());
-        self.0.push(b'\n');
+    /// Writes an act, by this machine's clock or by one that says anything.
+    fn write(&self, act: Act, by: &str, rng: &mut SplitMix64) -> Entry {
+        let mut journal = self.journal(by);
+        if rng.coin() {
+            return journal.append(act).unwrap();
+        }
+        let key = Key { by: by.into(), question: act.question.clone(), passage: act.passage.clone() };
+        let was = journal.history().heads(&key).iter().map(|head| head.id.clone()).collect();
+        let entry = Entry::new(act, by, was, rng.below(1 << 40) as u64).unwrap();
+        journal.take([entry.clone()]).unwrap();
+        entry
     }
+
+    /// The process is killed in the middle of a line.
+    fn killed(&self, act: Act, by: &str, rng: &mut SplitMix64) {
+        let line = Entry::new(act, by, Vec::new(), 1).unwrap().line().unwrap();
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(self.path(by)).unwrap();
+        file.write_all(&line.as_bytes()[..rng.below(line.len())]).unwrap();
+    }
+
+    /// Takes over what another machine has; a killed merge takes the first lines alone.
+    fn merge(&self, from: &Machine, rng: &mut SplitMix64) {
+        for by in PEOPLE {
+            let mut entries = from.on_disk(by);
+            if rng.below(4) == 0 {
+                entries.truncate(rng.below(entries.len() + 1));
+            }
+            if !entries.is_empty() {
+                self.journal(by).take(entries).unwrap();
+            }
+        }
+    }
+}
+
+/// What somebody says of a passage, with evidence for each statement of its own.
+fn random_act(question: &Question, passage: &Passage, step: usize, rng: &mut SplitMix64) -> Act {
+    let answers: BTreeMap<String, bool> =
+        question.perspectives.iter().map(|text| (text.clone(), rng.coin())).collect();
+    let yes: Vec<&String> = answers.iter().filter(|(_, yes)| **yes).map(|(text, _)| text).collect();
+    let mut evidence = BTreeMap::new();
+    for statement in yes {
+        if rng.coin() {
+            let (from, length) = (rng.below(60), 1 + rng.below(60));
+            evidence.insert(statement.clone(), passage.text.chars().skip(from).take(length).collect());
+        }
+    }
+    let note = rng.coin().then(|| format!("remark {step}"));
+    let seen = rng.coin().then(|| Seen {
+        blind: rng.coin(),
+        guidelines: "g".into(),
+        settles: None,
+        again: rng.coin(),
+    });
+    let view = View { answers, evidence, note, ..View::default() };
+    let (text, took) = (text_hash(passage), Some(rng.below(90_000) as u64));
+    Act { question: question.text.clone(), passage: passage.id.clone(), text, view, took, seen }
+}
+
+/// In memory, if the system has such a folder: 15,000 labels need not wait for the disk.
+fn quick_folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 #[test]
 fn no_decision_of_three_people_on_three_machines_is_lost_or_changed_by_kills_merges_and_any_format() {
     let (questions, corpus) = (builtin(sample::QUESTIONS), sample::corpus());
     let material = Material::new(&questions, &corpus);
-    let formats = [
-        Format::Tsv,
-        Format::Csv,
-        Format::Hf,
-        Format::LabelStudio,
-        Format::Argilla,
-        Format::Berds,
-        Format::Qrels,
-    ];
-    let people = ["anna", "ben", "cleo"];
+    let sorted = |mut all: Vec<Decision>| {
+        all.sort_by_key(|one| {
+            (one.question.clone(), one.passage.clone(), one.perspective.clone(), one.by.clone())
+        });
+        all
+    };
     for seed in 0..500 {
         let mut rng = SplitMix64::new(seed);
-        // By machine and annotator; and the entries that were reported as written.
-        let mut machines = vec![vec![Disk::default(); 4]; 3];
+        let place = quick_folder();
+        let mut machines: Vec<Machine> =
+            (0..3).map(|n| Machine::new(place.path().join(n.to_string()), 2)).collect();
+        // The entries that were reported as written.
         let mut acknowledged: Vec<Entry> = Vec::new();
-        let mut depth = 2;
-        let write = |disk: &mut Disk, act: Act, by: &str, rng: &mut SplitMix64| {
-            let history = disk.history();
-            let key = Key { by: by.into(), question: act.question.clone(), passage: act.passage.clone() };
-            let was = history.heads(&key).iter().map(|head| head.id.clone()).collect();
-            // Clocks that say anything.
-            Entry::new(act, by, was, rng.below(1 << 40) as u64).unwrap()
-        };
         for step in 0..30 {
-            // The project grows twice: deeper pools hold more passages.
-            depth += usize::from(step == 10 || step == 20);
-            let (machine, who) = (rng.below(3), rng.below(3));
+            // The project grows twice on the first machine; the others follow sooner or later.
+            if step == 10 || step == 20 {
+                let depth = machines[0].depth + 1;
+                machines[0].grow(depth);
+            }
+            let (machine, who, depth) = (rng.below(3), rng.below(3), machines[0].depth);
+            if machines[machine].depth < depth && rng.coin() {
+                machines[machine].grow(depth);
+            }
+            let machine = &machines[machine];
             let at = rng.below(questions.len());
-            let question = &questions[at];
-            let passage = corpus.passage(PassageIx((at * 25 + rng.below(depth)) as u32));
-            let answers = question.perspectives.iter().map(|text| (text.clone(), rng.coin())).collect();
-            let view =
-                View { answers, note: rng.coin().then(|| format!("remark {step}")), ..View::default() };
-            let seen = rng.coin().then(|| Seen {
-                blind: rng.coin(),
-                guidelines: "g".into(),
-                settles: None,
-                again: rng.coin(),
-            });
-            let (text, took) = (text_hash(&passage), Some(rng.below(90_000) as u64));
-            let act = Act { question: question.text.clone(), passage: passage.id, text, view, took, seen };
-            let disk = &mut machines[machine][who];
-            let entry = write(disk, act, people[who], &mut rng);
-            let line = entry.line().unwrap();
+            let passage = corpus.passage(PassageIx((at * 25 + rng.below(machine.depth)) as u32));
+            let act = random_act(&questions[at], &passage, step, &mut rng);
             match rng.below(6) {
-                // Killed in the middle of a line: nothing was acknowledged.
-                0 => {
-                    let cut = rng.below(line.len());
-                    disk.append(&line);
-                    let torn = disk.0.len() - line.len() - 1 + cut;
-                    disk.0.truncate(torn);
-                }
+                0 => machine.killed(act, PEOPLE[who], &mut rng),
                 1 => {
-                    disk.append(&line);
-                    acknowledged.push(entry);
-                    // One machine takes over what another has, in any direction.
+                    acknowledged.push(machine.write(act, PEOPLE[who], &mut rng));
                     let (from, to) = (rng.below(3), rng.below(3));
-                    let others: Vec<History> = machines[from].iter().map(Disk::history).collect();
-                    for (disk, other) in machines[to].iter_mut().zip(&others) {
-                        let mut own = disk.history();
-                        for entry in other.entries().filter(|entry| own.take((*entry).clone())) {
-                            disk.append(&entry.line().unwrap());
-                        }
+                    if from != to {
+                        machines[to].merge(&machines[from], &mut rng);
                     }
                 }
-                _ => {
-                    disk.append(&line);
-                    acknowledged.push(entry);
-                }
+                _ => acknowledged.push(machine.write(act, PEOPLE[who], &mut rng)),
             }
         }
-        let merged = |machines: &[Vec<Disk>], rng: &mut SplitMix64| {
-            let mut parts: Vec<History> = machines.iter().flatten().map(Disk::history).collect();
-            rng.shuffle(&mut parts);
+        let merged = |machines: &[Machine], rng: &mut SplitMix64| {
+            let read = |machine: &Machine| PEOPLE.map(|by| machine.on_disk(by)).concat();
+            let mut entries: Vec<Entry> = machines.iter().flat_map(read).collect();
+            rng.shuffle(&mut entries);
             let mut all = History::default();
-            parts.iter().for_each(|part| all.merge(part));
+            for entry in entries {
+                all.take(entry);
+            }
             all
         };
         let before = merged(&machines, &mut rng);
         assert!(acknowledged.iter().all(|entry| before.entry(&entry.id) == Some(entry)), "seed {seed}");
+        assert_eq!(before.len(), acknowledged.len(), "seed {seed}: nothing was made up");
         // A fourth person settles what the others disagree on.
-        let split: Vec<Decision> = {
-            let decisions = before.decisions();
-            let found = agree::items(&decisions, None);
-            found
-                .iter()
-                .filter(|item| matches!(item.votes(), (1.., 1..)))
-                .map(|item| item.about.clone())
-                .collect()
-        };
-        for about in &split {
-            let answers = BTreeMap::from([(about.perspective.clone(), rng.coin())]);
-            let seen = Some(Seen {
-                blind: false,
-                guidelines: "g".into(),
-                settles: Some("it says so".into()),
-                again: false,
-            });
-            let view = View { answers, ..View::default() };
-            let (question, passage, text) =
-                (about.question.clone(), about.passage.clone(), about.text.clone());
-            let disk = &mut machines[0][3];
-            let mut act = Act { question, passage, text, view, took: None, seen };
-            let key = Key { by: "dora".into(), question: act.question.clone(), passage: act.passage.clone() };
-            if let Some(view) = disk.history().view(&key) {
-                act.view.answers.extend(view.answers.clone());
+        let labels = before.decisions();
+        for item in agree::items(&labels, None) {
+            if !matches!(item.votes(), (1.., 1..)) {
+                continue;
             }
-            let entry = write(disk, act, "dora", &mut rng);
-            disk.append(&entry.line().unwrap());
+            let about = item.about;
+            let key =
+                Key { by: "dora".into(), question: about.question.clone(), passage: about.passage.clone() };
+            let mut view = machines[0].journal("dora").history().view(&key).cloned().unwrap_or_default();
+            view.answers.insert(about.perspective.clone(), rng.coin());
+            let settles = Some("it says so".into());
+            let seen = Some(Seen { blind: false, guidelines: "g".into(), settles, again: false });
+            let (question, passage, text) = (key.question, key.passage, about.text.clone());
+            machines[0].write(Act { question, passage, text, view, took: None, seen }, "dora", &mut rng);
         }
-        let all = merged(&machines, &mut rng);
-        assert_eq!(merged(&machines, &mut rng).decisions(), all.decisions());
-        let decisions = all.decisions();
-        let mut own: Vec<Decision> = decisions.iter().filter(|one| one.by != "dora").cloned().collect();
-        own.sort_by_key(|one| {
-            (one.question.clone(), one.passage.clone(), one.by.clone(), one.perspective.clone())
-        });
-        let mut first = before.decisions();
-        first.sort_by_key(|one| {
-            (one.question.clone(), one.passage.clone(), one.by.clone(), one.perspective.clone())
-        });
-        assert_eq!(own, first, "settling changes nobody's own label");
+        let decisions = merged(&machines, &mut rng).decisions();
+        assert_eq!(merged(&machines, &mut rng).decisions(), decisions);
+        let own = decisions.iter().filter(|one| one.by != "dora").cloned().collect();
+        assert_eq!(sorted(own), sorted(labels), "settling changes nobody's own label");
         assert!(agree::items(&decisions, None).iter().all(|item| item.majority().is_some()), "seed {seed}");
-        let format = formats[seed as usize % formats.len()];
-        let exported = format.write(&decisions, &material, None).unwrap();
-        let rest = exported.files.iter().find(|(ending, _)| ending.ends_with(".rest.jsonl"));
-        let (read_as, bytes) = match rest {
-            Some((_, bytes)) => (Format::Hf, bytes),
-            None => (format, &exported.files[0].1),
-        };
-        let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), bytes).unwrap();
-        let reading = Reading { material: &material, by: None, at: 0 };
-        let back = read_as.read(file.path(), &reading).unwrap();
-        assert_eq!(back.unmatched, [], "{format:?}");
-        let sorted = |mut all: Vec<Decision>| {
-            all.sort_by_key(|one| {
-                (one.question.clone(), one.passage.clone(), one.perspective.clone(), one.by.clone())
-            });
-            all
-        };
-        assert_eq!(sorted(back.decisions), sorted(decisions), "{format:?}, seed {seed}");
+        for format in [
+            Format::Tsv,
+            Format::Csv,
+            Format::Hf,
+            Format::LabelStudio,
+            Format::Argilla,
+            Format::Berds,
+            Format::Qrels,
+        ] {
+            let exported = format.write(&decisions, &material, None).unwrap();
+            let rest = exported.files.iter().find(|(ending, _)| ending.ends_with(".rest.jsonl"));
+            let (read_as, bytes) = match rest {
+                Some((_, bytes)) => (Format::Hf, bytes),
+                None => (format, &exported.files[0].1),
+            };
+            let file = place.path().join("exported");
+            fs::write(&file, bytes).unwrap();
+            let reading = Reading { material: &material, by: None, at: 0 };
+            let back = read_as.read(&file, &reading).unwrap();
+            assert_eq!(back.unmatched, [], "{format:?}");
+            assert_eq!(sorted(back.decisions), sorted(decisions.clone()), "{format:?}, seed {seed}");
+        }
     }
+}
+
+#[test]
+fn the_models_and_the_gold_label_never_overrule_a_tie_or_a_partial_label() {
+    let workspace = Workspace::new();
+    let folder = workspace.project();
+    let (statements, items) = of_question(&folder);
+    // A tie on the first statement; and one label of two.
+    judge(&folder, "anna", &items[0], &statements, true);
+    judge(&folder, "ben", &items[0], &statements[..1], false);
+    judge(&folder, "anna", &items[1], &statements[..1], true);
+    // Labels of one passage that nobody labelled by hand, so that the third is the model's.
+    let labels = workspace.path("labels.tsv");
+    fs::write(&labels, format!("id\tperspective\tlabel\nzoos-25\t{}\t1\n", statements[0])).unwrap();
+    let labels = format!("{}:positives", labels.display());
+    for more in [&[][..], &["--labels", labels.as_str()]] {
+        let plan = ["search", QUESTION, "--lanes", "bm25", "-k", "3", "--format", "json"];
+        let with = ["--label-source", "auto", "--journal", folder.to_str().unwrap()];
+        let found: Value = serde_json::from_str(&workspace.good(&[&plan[..], &with, more].concat())).unwrap();
+        let said = |hit: usize| -> Vec<(String, Option<bool>)> {
+            let verdicts = found["lanes"][0]["hits"][hit]["verdicts"].as_array().unwrap();
+            let one =
+                |one: &Value| (one["by"].as_str().unwrap_or("nobody").to_owned(), one["supports"].as_bool());
+            verdicts.iter().map(one).collect()
+        };
+        let (nobody, human) = (("nobody".to_owned(), None), ("human".to_owned(), Some(true)));
+        assert_eq!(said(0), [nobody.clone(), human.clone()], "a tie");
+        assert_eq!(said(1), [human, nobody], "a partial label");
+        let other = if more.is_empty() { "gold" } else { "model" };
+        assert!(said(2).iter().all(|(by, _)| by == other), "{:?}", said(2));
+    }
+}
+
+#[test]
+fn planted_checks_and_repeats_are_labelled_on_screen_and_reported() {
+    let workspace = Workspace::new();
+    let folder = workspace.path("project");
+    let place = folder.to_str().unwrap();
+    let set =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/sample_data/questions.jsonl")).unwrap();
+    let two = workspace.path("two.jsonl");
+    fs::write(&two, set.lines().take(2).collect::<Vec<_>>().join("\n")).unwrap();
+    let questions = ["--questions", two.to_str().unwrap()];
+    let new = ["annotate", "new", place, "--lanes", "bm25", "--depth", "6", "--annotators", "anna,ben"];
+    let planted = ["--checks", ".25", "--repeats", ".4", "--blind", "--seed", "3"];
+    let printed = workspace.good(&[&new[..], &questions, &planted].concat());
+    assert!(printed.contains("checks: 3 passages"), "{printed}");
+    let (project, items) = Project::open(&folder).unwrap();
+    let checks: Vec<&Item> = items.iter().filter(|item| !item.labels.is_empty()).collect();
+    assert!(checks.len() == 3 && checks.iter().all(|item| item.is_for("anna") && item.is_for("ben")));
+    // Anna says *neither* of everything, and changes her mind on the first passage that comes again.
+    let own: Vec<Item> = items.iter().filter(|item| item.is_for("anna")).cloned().collect();
+    let again = repeats(&own, project.repeats, "anna", project.seed).len();
+    assert!(again > 1, "{again} of {}", own.len());
+    let keys = format!("<Esc>a<Wait>{}s{}<Wait>", "0".repeat(own.len()), "0".repeat(again - 1));
+    let frame =
+        ["--journal", place, "--annotator", "anna", "--lanes", "bm25", "frame", "--size", "100x30", "--keys"];
+    let frame = workspace.good(&[&questions[..], &frame, &[keys.as_str()]].concat());
+    let all = own.len() + again;
+    assert!(frame.contains(&format!("{all} of {all} labelled")) && !frame.contains("check"), "{frame}");
+    // Ben knows every answer, and is not asked twice.
+    let gold = include_str!("../../sample_data/labels.tsv");
+    let is_gold = |id: &str, statement: &str| gold.contains(&format!("\t{id}\t{statement}\t1"));
+    for item in items.iter().filter(|item| item.is_for("ben")) {
+        let statements = &project.question(&item.question).unwrap().perspectives;
+        let answers = statements.iter().map(|text| (text.clone(), is_gold(&item.passage.id, text))).collect();
+        let act = Act {
+            question: item.question.clone(),
+            passage: item.passage.id.clone(),
+            text: text_hash(&item.passage),
+            view: View { answers, ..View::default() },
+            took: None,
+            seen: None,
+        };
+        Journal::open(&Project::journal(&folder, "ben"), "ben").unwrap().journal.append(act).unwrap();
+    }
+    let report: Value =
+        serde_json::from_str(&workspace.good(&["annotate", "report", place, "--format", "json"])).unwrap();
+    let cell = |by: usize, column: &str| {
+        let cell = &report["rows"][by]["measures"][column];
+        (cell["mean"].as_f64(), cell["n"].as_u64())
+    };
+    // The second label of a passage counts.
+    let journal = Journal::show(&Project::journal(&folder, "anna"), "anna").unwrap().journal;
+    let right = journal.history().decisions().into_iter().filter_map(|one| {
+        let check =
+            checks.iter().find(|item| item.passage.id == one.passage && item.question == one.question)?;
+        Some(check.labels[&one.perspective] == one.supports)
+    });
+    let right: Vec<bool> = right.collect();
+    let share = right.iter().filter(|right| **right).count() as f64 / 6.0;
+    assert_eq!((right.len(), cell(0, "checks")), (6, (Some(share), Some(6))), "{report}");
+    let labels = 2 * again;
+    let same = (labels - 1) as f64 / labels as f64;
+    assert_eq!(cell(0, "with oneself"), (Some(same), Some(labels as u64)), "{report}");
+    assert_eq!(cell(0, "blind").0, Some(2.0 * own.len() as f64));
+    assert_eq!((cell(1, "checks"), cell(1, "with oneself").0), ((Some(1.0), Some(6)), None), "{report}");
+    let page = workspace.good(&["annotate", "report", place, "--format", "html"]);
+    assert!(page.contains("with oneself") && page.contains("checks"), "{}", &page[..300]);
 }
 
 #[test]
@@ -501,8 +664,7 @@ fn a_project_grows_and_nobodys_queue_moves_and_a_third_person_settles_what_is_sp
     let path = folder.to_str().unwrap();
     let queue_of = |by: &str| -> Vec<(String, String)> {
         let (project, items) = Project::open(&folder).unwrap();
-        let places =
-            parallax::annotate::queue(&items, project.order, project.seed, &project.lanes, &|_| None);
+        let places = queue(&items, project.order, project.seed, &project.lanes, &|_| None);
         let own = places.into_iter().map(|at| &items[at]).filter(|item| item.is_for(by));
         own.map(|item| (item.question.clone(), item.passage.id.clone())).collect()
     };

@@ -292,6 +292,32 @@ fn a_lanes_intervals_do_not_depend_on_the_other_lanes() {
     }
 }
 
+#[test]
+fn a_table_by_the_model_writes_its_probabilities_and_they_give_the_printed_means() {
+    let annotation = TempDir::new().unwrap();
+    let folder = annotation.path();
+    sets(folder);
+    let plan =
+        ["eval", "berds", "--questions", "few.jsonl", "--lanes", "bm25", "-k", "3", "--format", "json"];
+    let plan = [&plan[..], &["--label-source", "model", "--write", "out"]].concat();
+    let table = json(&good(command(folder, "data", &plan).output().unwrap()));
+    let lines = |name: &str| -> Vec<Value> {
+        let text = fs::read_to_string(folder.join("out").join(name)).unwrap();
+        text.lines().map(json).collect()
+    };
+    let takes_a_side = |question: &str, passage: &str| -> f64 {
+        let all = lines("probabilities.jsonl");
+        let one = all.iter().find(|one| one["question"] == question && one["passage"] == passage).unwrap();
+        1.0 - one["p"]["first, second, both, neither"][3].as_f64().unwrap()
+    };
+    let run = fs::read_to_string(folder.join("out/bm25-k1=0.9-b=0.4.run")).unwrap();
+    let first: Vec<Vec<&str>> = run.lines().map(|line| line.split(' ').collect()).collect();
+    let first = first.iter().filter(|line| line[3].parse::<usize>().unwrap() <= 3);
+    let all: Vec<f64> = first.map(|line| takes_a_side(line[0], line[2])).collect();
+    let printed = table["rows"][0]["measures"]["Prec@3"]["mean"].as_f64().unwrap();
+    assert!(all.len() == 6 && (all.iter().sum::<f64>() / 6.0 - printed).abs() < 1e-6, "{all:?} {printed}");
+}
+
 /// A corpus of six passages with two questions and their graded judgments.
 fn judged_corpus(folder: &Path) {
     let texts = [
@@ -613,10 +639,12 @@ fn every_measure_of_a_lane_is_the_same_alone_and_among_others_and_an_ideal_is_no
     };
     let (alone, _) = of_bm25("bm25", "gold");
     assert!(alone["alpha_nDCG@5"]["mean"].as_f64().unwrap() > 0.0, "{alone}");
+    assert!(alone.as_object().unwrap().len() > names.split(',').count(), "{alone}");
     for lanes in ["bm25,minilm", "hybrid,minilm,bm25"] {
         let (among, _) = of_bm25(lanes, "gold");
-        for name in names.split(',') {
-            assert_eq!(among[name], alone[name], "{name} beside {lanes}");
+        // The table's own columns too: MRecall, Prec and which sides are covered.
+        for (name, own) in alone.as_object().unwrap() {
+            assert_eq!(&among[name], own, "{name} beside {lanes}");
         }
     }
     let (by_model, notes) = of_bm25("bm25", "model");
@@ -683,6 +711,7 @@ fn a_curve_says_on_how_many_judged_passages_each_point_rests_and_a_table_how_man
     let mixed = eval(&[]);
     assert!(mixed.lines().next().unwrap().contains("model"), "{mixed}");
     assert!(mixed.contains("the model's"), "{mixed}");
+    assert!(eval(&["--format", "html"]).contains("<th scope=\"col\">model</th>"));
     let rows = json(&eval(&["--format", "json"]));
     let share = rows["rows"][0]["by_model"].as_f64().unwrap();
     assert!(share > 0.0 && share < 1.0, "{rows}");
@@ -770,6 +799,16 @@ fn a_table_is_made_again_from_the_record_beside_it_also_in_another_folder() {
     fs::rename(&here, annotation.path().join("gone")).unwrap();
     let same = good(run(&there, &["reproduce", "table.md.json"]));
     assert!(same.contains("every figure is the same"), "{same}");
+    // A record of an earlier version says so, and its figures are compared all the same.
+    let earlier = fs::read_to_string(there.join("table.md.json")).unwrap();
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(earlier.contains(&version), "{earlier}");
+    fs::write(there.join("earlier.json"), earlier.replacen(&version, "\"version\": \"0.0.9\"", 1)).unwrap();
+    let printed = good(run(&there, &["reproduce", "earlier.json"]));
+    assert!(
+        printed.contains("version: 0.0.9 then") && printed.contains("every figure is the same, though"),
+        "{printed}"
+    );
     // Other questions under the same name: what differs is named.
     fs::copy(annotation.path().join("gone/data/more.jsonl"), there.join("few.jsonl")).unwrap();
     let output = run(&there, &["reproduce", "table.md.json"]);

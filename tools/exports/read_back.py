@@ -32,12 +32,13 @@ def export(parallax, project, kind, folder, more):
 def table(path):
     with open(path, newline="", encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
-    # Question, passage, statement and annotator name a label; then the label, its evidence and its remark.
+    # Question, passage, statement and annotator name a label; then the label, its evidence, its remark, and whether it settles a disagreement.
     return {
         (row["question"], row["id"], row["perspective"], row["annotator"]): (
             row["label"] == "1",
             row["evidence"] or None,
             row["note"] or None,
+            bool(row["settles"]),
         )
         for row in rows
     }
@@ -73,13 +74,20 @@ def argilla(path):
         assert set(record.fields.to_dict()) <= fields, record.fields
         names = {one["user_id"]: one for one in record.metadata["labels"]}
         notes = {str(one.user_id): one.value for one in record.responses if one.question_name == "note"}
+        # Evidence is a span of the text; words that are not in the text are in the metadata.
+        text = record.fields["text"]
+        spans = {
+            str(one.user_id): text[one.value[0]["start"] : one.value[0]["end"]]
+            for one in record.responses
+            if one.question_name == "evidence" and one.value
+        }
         for response in record.responses:
             if response.question_name != "supports":
                 continue
             user = str(response.user_id)
             by = names[user]
             key = (record.fields["question"], record.metadata["passage"], record.fields["statement"], by["annotator"])
-            found[key] = (response.value == "supports", by.get("evidence"), notes.get(user))
+            found[key] = (response.value == "supports", spans.get(user) or by.get("evidence"), notes.get(user))
     return found
 
 
@@ -150,8 +158,11 @@ def main():
         # TREC's files hold the label of the majority; ties are left out, and a passage with one is not in the first file.
         found = trec(make("qrels"))
         votes = {}
-        for (_, passage, statement, _), (supports, *_) in expected.items():
-            votes.setdefault((passage, statement), []).append(supports)
+        settled = {(passage, statement) for (_, passage, statement, _), (*_, settles) in expected.items() if settles}
+        for (_, passage, statement, _), (supports, *_, settles) in expected.items():
+            # A third decision counts alone.
+            if settles or (passage, statement) not in settled:
+                votes.setdefault((passage, statement), []).append(supports)
         majority = {pair: sum(said) * 2 > len(said) for pair, said in votes.items() if sum(said) * 2 != len(said)}
         yes = sum(int(row[3]) > 0 for row in found["div"])
         same = len(found["div"]) == len(majority) and yes == sum(majority.values())

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Works out every figure of `eval berds --write FOLDER` again, from the files in the folder alone.
 
-    python3 -m venv venv && venv/bin/pip install 'ir_measures>=0.4,<0.5' pyndeval numpy
+    python3 -m venv venv && venv/bin/pip install 'ir_measures>=0.4,<0.5' pyndeval numpy scipy
     parallax eval berds --write FOLDER --label-source gold --measures alpha_nDCG@5,ERR_IA@5,StRecall@5,P_IA@5,Lean@5,AWRF@10,rKL@10,Cover
     venv/bin/python tools/measures/from_written.py FOLDER
 
-It compares means, 95 % intervals and p-values of `table.json` with its own, up to --tolerance. What ir_measures has (alpha_nDCG,
-ERR_IA, StRecall, P_IA), ir_measures computes too, on the questions whose labels name every perspective: the tools take the list of
-perspectives from the qrels, we take it from the question. Where a model judged, means are expectations under the probabilities in
+It compares means, 95 % intervals, differences, p-values and shares judged of `table.json`, and the table of `--baseline` or
+`--all-pairs`, with its own, up to --tolerance. What ir_measures has (alpha_nDCG, ERR_IA, StRecall, P_IA), ir_measures computes too, on
+the questions whose labels name every perspective: the tools take the list of perspectives from the qrels, we take it from the question. Where a model judged, means are expectations under the probabilities in
 `probabilities.jsonl`. Exits with 1 if a figure differs or nothing was compared. What it cannot work out, it names: intervals that
 draw verdicts, and means of many statements under probabilities, which the program itself estimates from draws.
 """
@@ -26,7 +26,7 @@ import numpy as np
 DEEPEST = 100
 DRAWS = 10_000
 SIDES = {"only-1": (True, False), "only-2": (False, True), "both": (True, True), "neither": (False, False)}
-MASK = (1 << 64) - 1
+SAME = 1e-12
 
 
 # --- files ---
@@ -245,6 +245,24 @@ def bootstrap(values):
     return np.quantile(means, 0.025), np.quantile(means, 0.975)
 
 
+def effect(differences):
+    """The mean in standard deviations, with its interval; None without any spread."""
+    n = len(differences)
+    if n < 2 or np.std(differences, ddof=1) <= SAME:
+        return None
+    drawn = np.asarray(differences)[below(stream(0, DRAWS * n), n).astype(np.int64).reshape(DRAWS, n)]
+    spread = drawn.std(axis=1, ddof=1)
+    found = np.sort(drawn.mean(axis=1)[spread > SAME] / spread[spread > SAME])
+    return np.mean(differences) / np.std(differences, ddof=1), np.quantile(found, 0.025), np.quantile(found, 0.975)
+
+
+def detectable(differences):
+    """The difference that a paired t-test at .05 finds 80 % of the time."""
+    from scipy.stats import t
+    n = len(differences)
+    return (t.ppf(0.975, n - 1) + t.ppf(0.8, n - 1)) * np.std(differences, ddof=1) / math.sqrt(n)
+
+
 def randomisation(left, right):
     differences = np.asarray(left) - np.asarray(right)
     n = len(differences)
@@ -289,6 +307,42 @@ def by_ir_measures(name, run, questions, labels):
 
 # --- comparison ---
 
+def paired(values, own, base):
+    """The values of two lanes on the questions of which both have one."""
+    return tuple(zip(*[(a, b) for a, b in zip(values[own], values[base]) if a is not None and b is not None]))
+
+
+def compare_lanes(table, values, check, skipped):
+    """The table of `--baseline` or `--all-pairs`: differences, effects, counts, p-values and what could have been seen."""
+    by_measure = defaultdict(list)
+    for row in table["rows"]:
+        name, lanes = row["lane"].split(": ", 1)
+        own, base = lanes.split(" − ")
+        if (own, name) not in values or (base, name) not in values:
+            skipped[f"comparison {name}"] += 1
+            continue
+        left, right = paired(values, (own, name), (base, name))
+        by_measure[name].append((row, left, right, randomisation(left, right)))
+    for rows in by_measure.values():
+        for (row, left, right, _), p in zip(rows, holm([p for *_, p in rows])):
+            what, cells = f"comparison {row['lane']}", row["measures"]
+            differences = [a - b for a, b in zip(left, right)]
+            low, high = bootstrap(differences)
+            for part, here in [("mean", sum(differences) / len(differences)), ("low", low), ("high", high)]:
+                check(f"{what} {part}", cells["difference"][part], here)
+            if found := effect(differences):
+                for part, here in zip(["mean", "low", "high"], found):
+                    check(f"{what} effect {part}", cells["effect"][part], here)
+                check(f"{what} seen at 80 %", cells["seen at 80 %"]["mean"], detectable(differences))
+            for count, here in [
+                ("wins", sum(d > SAME for d in differences)),
+                ("ties", sum(abs(d) <= SAME for d in differences)),
+                ("losses", sum(d < -SAME for d in differences)),
+            ]:
+                check(f"{what} {count}", cells[count]["mean"], here)
+            check(f"{what} p", cells["p"]["mean"], p)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
@@ -301,7 +355,7 @@ def main():
         found = support(questions[question], passage, labels)
         if found is not None:
             pools[question][passage] = found
-    compared, wrong, skipped, theirs = 0, [], defaultdict(int), 0
+    compared, wrong, skipped, theirs, everything = 0, [], defaultdict(int), 0, {}
 
     def check(what, printed, own):
         nonlocal compared
@@ -311,7 +365,7 @@ def main():
 
     for own_table in [table, *table.get("further", [])]:
         values = {}
-        for row in own_table["rows"]:
+        for row in own_table["rows"] if own_table["suite"] != "comparison" else []:
             lane = row["lane"]
             run = runs.get(file_name(lane))
             if run is None:
@@ -334,6 +388,11 @@ def main():
                     low, high = bootstrap(known)
                     check(f"{what} low", cell["low"], low)
                     check(f"{what} high", cell["high"], high)
+                if "@" in name:
+                    k = int(name.split("@")[1])
+                    looked = [row for own, one in zip(rows.values(), by_question) if one is not None for row in own[:k]]
+                    if looked and cell.get("judged") is not None:
+                        check(f"{what} judged", cell["judged"], sum(row is not None for row in looked) / len(looked))
                 if cell.get("doubt"):
                     skipped[f"{own_table['suite']} {name}: the interval that draws verdicts"] += 1
                 if re.match(r"(alpha_nDCG|ERR_IA|StRecall|P_IA)", name) and not chances:
@@ -347,20 +406,33 @@ def main():
         # The comparisons: every lane with the baseline that the table names.
         for name in {name for _, name in values}:
             pairs = [(row["lane"], row["measures"][name]) for row in own_table["rows"]
-                     if name in row["measures"] and row["measures"][name].get("p") is not None]
+                     if own_table["suite"] != "comparison" and name in row["measures"] and row["measures"][name].get("p") is not None]
             ps = []
             for lane, cell in pairs:
                 base = cell.get("versus")
                 if base is None or (base, name) not in values or (lane, name) not in values:
                     ps = None
                     break
-                both = [(a, b) for a, b in zip(values[(lane, name)], values[(base, name)]) if a is not None and b is not None]
-                ps.append(randomisation(*zip(*both)))
+                ps.append(randomisation(*paired(values, (lane, name), (base, name))))
             if ps is None:
                 skipped[f"{own_table['suite']} {name}: p"] += len(pairs)
                 continue
             for (lane, cell), p in zip(pairs, holm(ps)):
-                check(f"{own_table['suite']} {lane} {name} p", cell["p"], p)
+                what = f"{own_table['suite']} {lane} {name}"
+                check(f"{what} p", cell["p"], p)
+                if cell.get("change"):
+                    own, base = paired(values, (lane, name), (cell["versus"], name))
+                    differences = [a - b for a, b in zip(own, base)]
+                    low, high = bootstrap(differences)
+                    plain = sum(base) / len(base)
+                    mean = sum(differences) / len(differences)
+                    for part, here in [("mean", mean), ("low", low), ("high", high)]:
+                        check(f"{what} change {part}", cell["change"][part], here)
+                    if plain:
+                        check(f"{what} change percent", cell["change"]["percent"], 100 * mean / plain)
+        everything.update(values)
+        if own_table["suite"] == "comparison":
+            compare_lanes(own_table, everything, check, skipped)
     for what, count in sorted(skipped.items()):
         print(f"not worked out here: {what} ({count})")
     print(f"{compared} figures compared, {theirs} of them with ir_measures; {len(wrong)} differ by more than {args.tolerance}")

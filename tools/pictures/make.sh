@@ -22,6 +22,7 @@ picture() {
     "$PARALLAX" frame --label-source gold --size "$2" --keys "$3" "${@:4}" --out "docs/pictures/$1.svg"
 }
 
+# report.png is made by report.sh, detector-curve.svg by tools/detector.
 mkdir -p docs/pictures
 # The main views, in three sizes and two themes.
 for size in 140x40 80x24 40x12; do

@@ -111,6 +111,27 @@ fn of_42_statements_only_those_that_were_on_screen_get_a_label() {
 }
 
 #[test]
+fn on_the_lanes_too_only_the_statements_of_the_page_on_screen_get_a_label() {
+    let mut app = asked(140, 40);
+    let statements: Vec<String> = (0..42).map(|n| format!("Zoos should have {n:02} gates.")).collect();
+    (app.question.perspectives, app.question.supports) = (statements.clone(), None);
+    for (keys, page) in [("3", 0..9), ("0", 0..9), ("NNNN3", 36..42)] {
+        let effects = press(&mut app, keys);
+        let Some(Effect::Label(Labelling::Set(order))) = effects.last() else { panic!("{effects:?}") };
+        let SetTo::Answers(answers) = &order.to else { panic!("{order:?}") };
+        assert_eq!(answers.keys().collect::<Vec<_>>(), statements[page].iter().collect::<Vec<_>>(), "{keys}");
+    }
+    // What another annotator said counts, and is not taken over as one's own.
+    let at = app.lanes[0].ranking[0].at;
+    app.judgments.set_human(at, 38, Some(Some(true)));
+    let effects = press(&mut app, "2");
+    let Some(Effect::Label(Labelling::Set(order))) = effects.last() else { panic!("{effects:?}") };
+    let SetTo::Answers(answers) = &order.to else { panic!("{order:?}") };
+    let own: Vec<usize> = (0..42).filter(|i| answers.contains_key(&statements[*i])).collect();
+    assert_eq!((own, answers[&statements[37]]), (vec![36, 37, 39, 40, 41], true));
+}
+
+#[test]
 fn a_window_without_room_for_the_statements_takes_no_label() {
     let (mut app, _) = with_42_statements(14);
     assert_eq!(act(&press(&mut app, "<Enter>")).view.answers.len(), 5);
@@ -161,6 +182,44 @@ fn evidence_is_marked_with_the_keyboard_and_goes_with_the_label() {
     let act = act(&press(&mut app, "s"));
     assert_eq!(act.view.evidence.get(SIDES[0]), Some(&words));
     assert_eq!(act.view.evidence.get(SIDES[1]), None);
+}
+
+#[test]
+fn evidence_is_marked_for_one_statement_alone() {
+    let mut app = open(100, 30);
+    // The first word for the first side, the next sentence for the other.
+    press(&mut app, "es");
+    press(&mut app, "ejo");
+    let text = app.labelling.item().unwrap().passage.text.clone();
+    let both = act(&press(&mut app, "b"));
+    let [first, second] = SIDES.map(|side| both.view.evidence[side].clone());
+    assert!(
+        text.starts_with(&first) && !text.starts_with(&second) && text.contains(&second),
+        "{first} {second}"
+    );
+    written(&mut app, both);
+    press(&mut app, "h");
+    assert_eq!(app.labelling.draft.evidence.len(), 2);
+    // On a passage that is labelled, other words take the place of one of them.
+    let changed = act(&press(&mut app, "evlls"));
+    assert_ne!(changed.view.evidence[SIDES[0]], first);
+    assert_eq!((&changed.view.evidence[SIDES[1]], changed.view.answers.len()), (&second, 2));
+    written(&mut app, changed);
+    // Words for a statement that it does not support wait until it does.
+    let only_first = act(&press(&mut app, "s"));
+    assert_eq!(only_first.view.evidence.len(), 1);
+    written(&mut app, only_first);
+    press(&mut app, "h");
+    assert_eq!(press(&mut app, "eo"), []);
+    assert!(app.notice.as_deref().unwrap().contains("once you label"), "{:?}", app.notice);
+    let mut app = many_sided(100, 30);
+    let effects = press(&mut app, "a");
+    lay(&mut app, &effects, |_| {});
+    assert_eq!(press(&mut app, "es"), []);
+    assert!(app.notice.as_deref().unwrap().contains("no statement on screen"), "{:?}", app.notice);
+    press(&mut app, "3");
+    let act = act(&press(&mut app, "13<Enter>"));
+    assert_eq!(act.view.evidence.keys().collect::<Vec<_>>(), ["Zoos should be licensed."]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ pub mod keys;
 use std::path::{Path, PathBuf};
 
 use parallax::annotate::{Act, Entry, History, Journal, Order, View};
-use parallax::engine::{AnnotationState, Drawn, Labelling, Reply, Written};
+use parallax::engine::{AnnotationState, Drawn, Labelling, Reply, SetTo, Written};
 use parallax::tui::app::App;
 use parallax::tui::keymap::Screen;
 use parallax::tui::message::{Effect, Msg};

@@ -268,7 +268,11 @@ mod undo {
                         let before = self.journal.get(&key).cloned().unwrap_or_default();
                         let view = match order.to {
                             SetTo::View(view) => view,
-                            SetTo::Answers(answers) => View { answers, ..before.clone() },
+                            SetTo::Answers(answers) => {
+                                let mut view = before.clone();
+                                view.answers.extend(answers);
+                                view
+                            }
                         };
                         self.journal.insert(key, view.clone());
                         let (question, passage) = (order.question.text.clone(), order.passage.id.clone());

@@ -1,5 +1,7 @@
 //! Draws one passage being labelled: progress, the question and its statements with their keys, the text, and the label so far.
 
+use std::collections::BTreeMap;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -230,12 +232,35 @@ fn label_lines(app: &App, question: &Question, theme: Theme, width: usize) -> Ve
     if let Some(note) = &written.note {
         said += &format!(" · note: {}", safe::line(note));
     }
-    if let Some(words) = labelling.marked.as_ref().or_else(|| written.evidence.values().next()) {
-        said += &format!(" · evidence: “{}”", safe::line(words));
-    }
+    said += &evidence_text(app, question, &written.evidence);
     let room = width.saturating_sub(columns_of(state) + 4);
     spans.push(span(fit(&said, room), Meaning::Text, theme));
     vec![Line::default(), Line::from(spans)]
+}
+
+/// ` · evidence: “…”`, or ` · evidence ▲ “…” ▼ “…”` if it differs between statements.
+fn evidence_text(app: &App, question: &Question, written: &BTreeMap<String, String>) -> String {
+    let labelling = &app.labelling;
+    let words = |(i, statement): (usize, &String)| {
+        let words = labelling.marked_for.get(statement).or_else(|| written.get(statement))?;
+        Some((Mark::of(i, question).text(app.glyphs), safe::line(words)))
+    };
+    let own: Vec<_> = question.perspectives.iter().enumerate().filter_map(words).collect();
+    match (&labelling.marked, own.as_slice()) {
+        (Some(words), _) if labelling.marked_for.is_empty() => {
+            format!(" · evidence: “{}”", safe::line(words))
+        }
+        (_, []) => String::new(),
+        (_, [(_, first), rest @ ..])
+            if labelling.marked_for.is_empty() && rest.iter().all(|(_, words)| words == first) =>
+        {
+            format!(" · evidence: “{first}”")
+        }
+        _ => {
+            let each: Vec<String> = own.iter().map(|(mark, words)| format!("{mark} “{words}”")).collect();
+            format!(" · evidence {}", each.join(" "))
+        }
+    }
 }
 
 /// Draws the note being typed over the last line.
@@ -282,7 +307,7 @@ pub mod text {
             glyphs: app.glyphs,
             shown: (labelling.blind, labelling.guide),
             evidence: labelling.draft.evidence.clone(),
-            marked: labelling.marked.clone(),
+            marked: (labelling.marked.clone(), labelling.marked_for.clone()),
             marking: labelling.marking.as_ref().map(|marking| marking.range()),
             said: labelling.said_by_others(),
         };
@@ -324,7 +349,9 @@ pub mod text {
             }
         };
         for (i, statement) in question.perspectives.iter().enumerate() {
-            if let Some(words) = labelling.draft.evidence.get(statement) {
+            let words =
+                labelling.marked_for.get(statement).or_else(|| labelling.draft.evidence.get(statement));
+            if let Some(words) = words {
                 mark(words, Meaning::Evidence(Mark::of(i, question)));
             }
         }

@@ -97,5 +97,14 @@ pub const KEYS: &[Binding] = &[
         "keep",
         "keep the words from there to here as evidence",
     ),
+    bind(Context::Marking, &["s"], Action::LabelSupport, "▲", "keep them for the first side alone"),
+    bind(Context::Marking, &["o"], Action::LabelOppose, "▼", "keep them for the other side alone"),
+    bind(
+        Context::Marking,
+        &["1", "2", "3", "4", "5", "6", "7", "8", "9"],
+        Action::ToggleLabel(0),
+        "",
+        "keep them for the statement of that number alone",
+    ),
     bind(Context::Marking, &["<Esc>"], Action::Back, "cancel", "mark nothing"),
 ];

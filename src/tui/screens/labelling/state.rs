@@ -68,8 +68,10 @@ pub struct Labelling {
     pub narrowing: Option<(String, Narrowing)>,
     /// The agreement with every other annotator.
     pub agreement: Vec<(String, Agreement)>,
-    /// Evidence that was marked before the label was decided.
+    /// Evidence that was marked before the label was decided, for all statements that the passage will support.
     pub marked: Option<String>,
+    /// The same for single statements.
+    pub marked_for: BTreeMap<String, String>,
     /// The text as it is drawn.
     pub text: LabelText,
     counts: Counts,
@@ -92,7 +94,7 @@ pub(super) struct Inputs {
     /// Whether lane and rank are hidden, and whether the guidelines are shown.
     pub shown: (bool, bool),
     pub evidence: BTreeMap<String, String>,
-    pub marked: Option<String>,
+    pub marked: (Option<String>, BTreeMap<String, String>),
     pub marking: Option<Range<usize>>,
     pub said: Vec<String>,
 }
@@ -323,6 +325,7 @@ impl Labelling {
         self.at = at;
         (self.scroll, self.guide, self.first, self.glimpsed) = (0, false, 0, !self.blind);
         (self.marked, self.marking, self.typed, self.settling) = (None, None, None, None);
+        self.marked_for.clear();
         self.draft = self.held();
     }
 

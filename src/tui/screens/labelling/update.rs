@@ -314,7 +314,8 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
         };
         let Some(supports) = decided else { continue };
         view.answers.insert(statement.clone(), supports);
-        let words = labelling.marked.as_ref().filter(|_| shown.contains(&i)).or(held.evidence.get(statement));
+        let marked = labelling.marked_for.get(statement).or(labelling.marked.as_ref());
+        let words = marked.filter(|_| shown.contains(&i)).or(held.evidence.get(statement));
         if let Some(words) = words.filter(|_| supports) {
             view.evidence.insert(statement.clone(), words.clone());
         }
@@ -425,24 +426,50 @@ fn act_on_words(app: &mut App, action: Action) -> Vec<Effect> {
             marking.at = next.copied().unwrap_or(if action == Action::Down { last } else { 0 });
         }
         Action::BeginSpan => marking.from = Some(marking.at),
-        Action::ApplySpan => return apply_words(app, &text),
+        Action::ApplySpan => return apply_words(app, &text, None),
+        Action::LabelSupport | Action::LabelOppose | Action::ToggleLabel(_) => match statement(app, action) {
+            Some(statement) => return apply_words(app, &text, Some(statement)),
+            None => app.notice = Some("no statement on screen has that key".into()),
+        },
         _ => app.labelling.marking = None,
     }
     Vec::new()
 }
 
-/// Makes the marked words the evidence of the present label, or of the next one.
-fn apply_words(app: &mut App, text: &str) -> Vec<Effect> {
+/// The statement on screen that a key of the screen stands for.
+fn statement(app: &App, action: Action) -> Option<String> {
+    let question = app.labelling.question()?;
+    let shown = app.labelling.on_screen(app.size.height);
+    let first = question.supports.filter(|_| question.perspectives.len() == 2);
+    let i = match action {
+        Action::LabelSupport => first?,
+        Action::LabelOppose => 1 - first?,
+        Action::ToggleLabel(i) => shown.start + i,
+        _ => return None,
+    };
+    question.perspectives.get(i).filter(|_| shown.contains(&i)).cloned()
+}
+
+/// Makes the marked words the evidence of the present label, or of the next one: for one statement, or for all that the passage supports.
+fn apply_words(app: &mut App, text: &str, only: Option<String>) -> Vec<Effect> {
     let Some(marking) = app.labelling.marking.take() else { return Vec::new() };
     let Some(words) = text.get(marking.range()).map(str::to_owned) else { return Vec::new() };
     let mut held = app.labelling.held();
+    let is_meant = |statement: &String| only.as_ref().is_none_or(|only| only == statement);
     let supported: Vec<String> = held
         .answers
         .iter()
-        .filter(|(_, supports)| **supports)
+        .filter(|(statement, supports)| **supports && is_meant(statement))
         .map(|(statement, _)| statement.clone())
         .collect();
-    app.labelling.marked = Some(words.clone());
+    if supported.is_empty() && only.is_some() && !held.answers.is_empty() {
+        app.notice =
+            Some("the evidence is kept once you label the passage as supporting this statement".into());
+    }
+    match only {
+        Some(statement) => drop(app.labelling.marked_for.insert(statement, words.clone())),
+        None => app.labelling.marked = Some(words.clone()),
+    }
     if supported.is_empty() {
         return Vec::new();
     }

@@ -292,6 +292,8 @@ pub fn label(app: &mut App, action: Action) -> Vec<Effect> {
         app.notice = Some(format!("this question has no statements to label: {key} types them"));
         return Vec::new();
     }
+    let held = |i: &usize| app.judgments.pair(at, *i).is_some_and(|pair| pair.human == Some(true));
+    let mut kept: HashSet<usize> = HashSet::new();
     let chosen: HashSet<usize> = match (action, sides) {
         (Action::LabelSupport, Some([first, _])) => [first].into(),
         (Action::LabelOppose, Some([_, other])) => [other].into(),
@@ -301,13 +303,9 @@ pub fn label(app: &mut App, action: Action) -> Vec<Effect> {
             let Some(i) = Some(i + NUMBERS * app.statement_page()).filter(|i| *i < statements.len()) else {
                 return Vec::new();
             };
-            let mut held: HashSet<usize> = (0..statements.len())
-                .filter(|i| app.judgments.pair(at, *i).is_some_and(|pair| pair.human == Some(true)))
-                .collect();
-            if !held.remove(&i) {
-                held.insert(i);
-            }
-            held
+            // What counts as supported stays as each annotator said it: it is not copied from one to another.
+            kept = (0..statements.len()).filter(|other| *other != i && held(other)).collect();
+            (!held(&i)).then_some(i).into_iter().collect()
         }
         (Action::ToggleLabel(i), Some(_)) if i < 2 => [i].into(),
         (Action::ToggleLabel(_), Some(_)) => return Vec::new(),
@@ -319,8 +317,11 @@ pub fn label(app: &mut App, action: Action) -> Vec<Effect> {
             return Vec::new();
         }
     };
-    let answers: BTreeMap<String, bool> =
-        statements.into_iter().enumerate().map(|(i, text)| (text, chosen.contains(&i))).collect();
+    // Statements of another page are not on screen, so they get no label.
+    let first = if sides.is_some() { 0 } else { NUMBERS * app.statement_page() };
+    let page =
+        statements.into_iter().enumerate().skip(first).take(NUMBERS).filter(|(i, _)| !kept.contains(i));
+    let answers: BTreeMap<String, bool> = page.map(|(i, text)| (text, chosen.contains(&i))).collect();
     let before = state(app);
     app.acts.labels += 1;
     let to = SetTo::Answers(answers.clone());
