@@ -15,7 +15,7 @@ pub static DETECTOR_JOINT: &[u8] = include_bytes!("../assets/detector/joint.json
 /// The session that `parallax demo` plays.
 pub static TOUR: &[u8] = include_bytes!("../assets/tour.session.jsonl");
 /// The prompts by name, as the TOML files that `llm::Prompt` reads.
-pub static PROMPTS: [(&str, &str); 16] = [
+pub static PROMPTS: [(&str, &str); 17] = [
     ("detect", include_str!("../assets/prompts/detect.toml")),
     ("detect-one-shot", include_str!("../assets/prompts/detect-one-shot.toml")),
     ("detect-few-shot", include_str!("../assets/prompts/detect-few-shot.toml")),
@@ -27,6 +27,7 @@ pub static PROMPTS: [(&str, &str); 16] = [
     ("csqe-one-shot", include_str!("../assets/prompts/csqe-one-shot.toml")),
     ("q2d-prf", include_str!("../assets/prompts/q2d-prf.toml")),
     ("statements", include_str!("../assets/prompts/statements.toml")),
+    ("listwise", include_str!("../assets/prompts/listwise.toml")),
     ("read", include_str!("../assets/prompts/read.toml")),
     ("read-alone", include_str!("../assets/prompts/read-alone.toml")),
     ("read-sides", include_str!("../assets/prompts/read-sides.toml")),

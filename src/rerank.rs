@@ -1,7 +1,9 @@
-//! Reorders a list: MMR, and diversifiers that use perspectives.
+//! Reorders a list: MMR, diversifiers that use perspectives, and the windows of a listwise order by a language model.
 //!
 //! Pure functions of the relevances, similarities and verdicts of one list. Passages are numbered from 0 in the incoming order. Gold
 //! labels must never come here. May use: nothing of this crate.
+
+use std::ops::Range;
 
 /// The number of passages at the top of a list that are reordered.
 pub const POOL: usize = 100;
@@ -157,6 +159,52 @@ fn first_greatest(items: &[usize], value: impl Fn(usize) -> f32) -> usize {
     best.0
 }
 
+/// The windows in which `count` passages are put in order by a model that reads `window` of them at a time: from the bottom of the list to
+/// its top, each `step` above the one before, so that a good passage at the bottom can rise to the top (Sun et al., 2023).
+///
+/// ```
+/// use parallax::rerank::windows;
+///
+/// assert_eq!(windows(45, 20, 10), [25..45, 15..35, 5..25, 0..15]);
+/// assert_eq!(windows(3, 20, 10), [0..3]);
+/// ```
+pub fn windows(count: usize, window: usize, step: usize) -> Vec<Range<usize>> {
+    let (mut end, mut all) = (count, Vec::new());
+    while end > 0 {
+        let start = end.saturating_sub(window.max(1));
+        all.push(start..end);
+        if start == 0 {
+            break;
+        }
+        end -= step.clamp(1, window.max(1));
+    }
+    all
+}
+
+/// The order of `count` passages that a model's reply gives, such as `[2] > [1] > [3]`: places from 0. Of repeated numbers the first counts,
+/// others than 1 to `count` are passed over, and passages that the reply leaves out follow in their own order. `None` without any number
+/// of a passage.
+pub fn permutation(reply: &str, count: usize) -> Option<Vec<usize>> {
+    let numbers = |text: &str| -> Vec<usize> {
+        let runs = text.split(|c: char| !c.is_ascii_digit()).filter_map(|run| run.parse::<usize>().ok());
+        runs.filter(|number| (1..=count).contains(number)).map(|number| number - 1).collect()
+    };
+    // Prose around an order may hold other numbers: "the 10 passages".
+    let bracketed = reply.split('[').skip(1).filter_map(|part| part.split_once(']'));
+    let mut named: Vec<usize> = bracketed.flat_map(|(inside, _)| numbers(inside)).collect();
+    if named.is_empty() {
+        named = numbers(reply);
+    }
+    if named.is_empty() {
+        return None;
+    }
+    let mut placed = vec![false; count];
+    let mut order: Vec<usize> =
+        named.into_iter().filter(|place| !std::mem::replace(&mut placed[*place], true)).collect();
+    order.extend((0..count).filter(|place| !placed[*place]));
+    Some(order)
+}
+
 /// Turns scores into relevances that can be compared with a cosine: divides them by `maximum`, by default the greatest score. If that is
 /// not positive, spreads the scores from 0 to 1 instead. Does not clamp.
 pub fn of_maximum(scores: &[f32], maximum: Option<f32>) -> Vec<f32> {
@@ -256,6 +304,34 @@ mod tests {
         assert_eq!(chosen(&choices)[..2], [0, 2]);
         // Then the first side has one seat, its quotient is 1/3: .5·.7 = .35 against .5·(.7/3 + .1).
         assert!((choices[1].value - 0.35).abs() < 1e-6);
+    }
+
+    #[test]
+    fn windows_go_from_the_bottom_to_the_top_and_none_is_left_out() {
+        let hundred = windows(100, 20, 10);
+        assert_eq!((hundred.len(), hundred[0].clone(), hundred[8].clone()), (9, 80..100, 0..20));
+        assert_eq!(windows(25, 20, 10), [5..25, 0..15]);
+        assert_eq!(windows(21, 20, 20), [1..21, 0..1]);
+        assert_eq!(windows(4, 2, 5), [2..4, 0..2], "a step beyond the window would leave passages out");
+        assert_eq!((windows(0, 20, 10).len(), windows(1, 0, 0)), (0, vec![0..1]));
+    }
+
+    #[test]
+    fn an_order_is_read_from_a_reply_and_what_it_leaves_out_follows() {
+        for (reply, expected) in [
+            ("[2] > [1] > [3]", Some(vec![1, 0, 2])),
+            ("Of the 3 passages, this is the order: [3] > [1]", Some(vec![2, 0, 1])),
+            ("[3, 2, 1]", Some(vec![2, 1, 0])),
+            ("3 > 2", Some(vec![2, 1, 0])),
+            ("[2] > [2] > [9] > [0] > [1]", Some(vec![1, 0, 2])),
+            ("99999999999999999999999", None),
+            ("None of them helps.", None),
+            ("[", None),
+            ("", None),
+        ] {
+            assert_eq!(permutation(reply, 3), expected, "{reply}");
+        }
+        assert_eq!(permutation("[1]", 0), None);
     }
 
     #[test]

@@ -181,6 +181,10 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     if common.detector.len() > 1 && !matches!(command, Some(Command::Detect(_))) {
         anyhow::bail!("several --detector are compared by `parallax detect`; name one here");
     }
+    // The sets of eval --set bring their own labels.
+    if !(common.labels.is_empty() && matches!(&command, Some(Command::Eval(eval)) if !eval.sets.is_empty())) {
+        common.check_judge()?;
+    }
     if let Some(twice) = repeated(&common.perspectives) {
         anyhow::bail!("two --perspective are the same statement, {}; name different ones", excerpt(twice));
     }

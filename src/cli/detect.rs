@@ -12,16 +12,18 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 
 use crate::assets::PROMPTS;
+use crate::cli::corpus::build_set;
 use crate::cli::options::{Common, Format};
 use crate::corpus::Passage;
 use crate::detect::Cache;
 use crate::detect::decision::truth;
 use crate::detect::{Choice, DetectError, Detector, Fitted, NO_SIDE, Predictions, cut, foreign};
 use crate::engine::{detector, model_threads, readers};
-use crate::expand::written_statements;
+use crate::expand::checked_statements;
 use crate::input::{Expected, InputError, Lines, check_output, lines, unquote};
 use crate::llm::{Job, Prompt, Prompts};
 use crate::question;
+use crate::question::sources::Material;
 use crate::report::decisions::{Judge, against_labels};
 use crate::report::plot::png;
 use crate::report::safe;
@@ -88,6 +90,17 @@ pub struct Statements {
     /// A file of questions, one per line; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Build questions from arguments and their counter-arguments, as ArguAna has them (JSONL: ids that end with -point and -counter or with
+    /// a and b, `text`, perhaps `claim` or `title`; or `argument` and `counter`): the question that the argument's claim answers.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["question", "file", "from_answers", "options"])]
+    pub pair: Option<PathBuf>,
+    /// Build questions from answers, as Kialo has them (JSONL: `question`, `answers`): each answer becomes a statement.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["question", "file", "options"])]
+    pub from_answers: Option<PathBuf>,
+    /// Build questions from a survey, as OpinionQA has it (CSV, TSV or JSONL: `question`, and `references` or `options`): those with two
+    /// opposite ends.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["question", "file"])]
+    pub options: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -403,13 +416,21 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
 /// # Errors
 /// There is no question, or the file cannot be read.
 pub fn statements(common: &Common, args: &Statements) -> anyhow::Result<ExitCode> {
+    let sources = [
+        (Material::Pairs, &args.pair),
+        (Material::Answers, &args.from_answers),
+        (Material::Options, &args.options),
+    ];
+    if let Some((material, path)) = sources.into_iter().find_map(|(one, path)| Some((one, path.as_ref()?))) {
+        return build_set(common, material, path);
+    }
     let (chat, prompts) = (readers(&common.opening())?.0, Prompts::with(&common.prompts)?);
     let mut out = io::BufWriter::new(safe::stdout());
     let mut write = |question: &str| -> anyhow::Result<()> {
         let mut made = question::statements(question);
         // The model writes the statements that no rule makes. If it does not reply, there are none, and the reason is printed.
         if let Some(chat) = chat.as_deref().filter(|_| made.perspectives.is_empty() && !question.is_empty()) {
-            match written_statements(chat, &prompts, question, &Stop::never()) {
+            match checked_statements(chat, &prompts, (question, None), &Stop::never()) {
                 Ok(written) => made = written,
                 Err(error) => {
                     writeln!(safe::stderr(), "parallax: {}: {}: {error}", line(question), chat.model())?;

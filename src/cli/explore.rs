@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Subcommand, ValueEnum};
 
-use crate::cli::options::Common;
+use crate::cli::options::{Common, Counted};
 use crate::detect::{Choice, LabelSource};
 use crate::engine::Recipe;
 use crate::input::{Expected, check_output, excerpt};
@@ -221,7 +221,7 @@ fn session_options(common: &Common, head: &Head, file: &Path) -> anyhow::Result<
         questions: head.questions.iter().cloned().collect(),
         labels: head.labels.iter().cloned().collect(),
         detector: vec![detector],
-        label_source: Some(LabelSource::from_str(&head.label_source, false).map_err(wrong)?),
+        label_source: Some(Counted::Source(LabelSource::from_str(&head.label_source, false).map_err(wrong)?)),
         perspectives: head.perspectives.clone(),
         lane: lanes,
         lanes: Vec::new(),

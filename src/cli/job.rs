@@ -22,6 +22,7 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::cli::options::Common;
 use crate::detect::Choice;
+use crate::engine::recipe::Rerank;
 use crate::engine::{Opening, Recipe, Setup, SetupError};
 use crate::expand::Kind;
 use crate::input::check_regular;
@@ -204,6 +205,10 @@ fn jobs(judges: bool, expands: bool, recipes: &[Recipe]) -> Vec<llm::Job> {
         llm::Job::Keqe => [Kind::Keqe, Kind::Csqe, Kind::Grf, Kind::Q2d].into_iter().any(uses),
         llm::Job::Q2dPrf => uses(Kind::Q2dPrf),
         llm::Job::Csqe => uses(Kind::Csqe),
+        llm::Job::Listwise => {
+            expands
+                && recipes.iter().any(|recipe| matches!(recipe.switches.rerank, Some(Rerank::Listwise(_))))
+        }
         _ => false,
     };
     llm::Job::ALL.into_iter().filter(in_use).collect()

@@ -1,10 +1,12 @@
 //! Options that several commands share.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
 
 use crate::api::cache_folder;
 use crate::detect::{Choice, LabelSource};
@@ -49,9 +51,9 @@ pub struct Common {
     /// A threshold fitted on labels (annotate agree --refit). Default: the detector's own.
     #[arg(long, global = true, value_name = "FILE")]
     pub detector_threshold: Option<PathBuf>,
-    /// Which labels count. Default: auto.
-    #[arg(long, global = true, value_enum, value_name = "SOURCE")]
-    pub label_source: Option<LabelSource>,
+    /// Which labels count: one of the values, or the NAME of the judge in --labels FILE:preds=NAME. Default: auto.
+    #[arg(long, global = true, value_parser = CountedParser, value_name = "SOURCE")]
+    pub label_source: Option<Counted>,
     /// A statement that answers the question; repeat for more. Default: those of the question set, otherwise two made by rules.
     #[arg(long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
@@ -210,7 +212,29 @@ impl Common {
 
     /// The labels that count. Default: the most trusted of each passage.
     pub fn source(&self) -> LabelSource {
-        self.label_source.unwrap_or_default()
+        self.label_source.as_ref().map(Counted::source).unwrap_or_default()
+    }
+
+    /// Checks that every label file has the verdicts of the judge that --label-source names, if it names one.
+    ///
+    /// # Errors
+    /// There are no such verdicts.
+    pub fn check_judge(&self) -> anyhow::Result<()> {
+        let Some(Counted::Judge(name)) = &self.label_source else { return Ok(()) };
+        let judge = |labels: &String| labels.rsplit_once(":preds=").map(|(_, judge)| judge.to_owned());
+        let is_own = |judge: &String| judge == name || format!("{judge}-preds") == *name;
+        let judges: Vec<Option<String>> = self.labels.iter().map(judge).collect();
+        if !judges.is_empty() && judges.iter().all(|judge| judge.as_ref().is_some_and(is_own)) {
+            return Ok(());
+        }
+        let there = match judges.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => "no --labels names a judge".to_owned(),
+            named => format!("--labels names {named}"),
+        };
+        anyhow::bail!(
+            "--label-source {name}: expected auto, model, gold, human, or a judge whose verdicts all --labels are \
+             (--labels FILE:preds={name}); {there}"
+        )
     }
 
     /// The source of the explorer's configuration. Options override NO_COLOR, which overrides the file.
@@ -230,6 +254,50 @@ impl Common {
     pub fn glyphs(&self) -> crate::report::marks::Glyphs {
         use crate::report::marks::Glyphs;
         if self.ascii || self.linear { Glyphs::Ascii } else { Glyphs::Shapes }
+    }
+}
+
+/// Which labels count, as the command line names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// A source.
+    Source(LabelSource),
+    /// The judge whose verdicts are the labels; they count as `gold` does.
+    Judge(String),
+}
+
+impl Counted {
+    /// The source.
+    pub fn source(&self) -> LabelSource {
+        match self {
+            Counted::Source(source) => *source,
+            Counted::Judge(_) => LabelSource::Gold,
+        }
+    }
+}
+
+/// Reads [`Counted`], and lists the sources in the help.
+#[derive(Clone)]
+pub struct CountedParser;
+
+impl TypedValueParser for CountedParser {
+    type Value = Counted;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Counted, clap::Error> {
+        let text = NonEmptyStringValueParser::new().parse_ref(command, arg, value)?;
+        Ok(match LabelSource::from_str(&text, false) {
+            Ok(source) => Counted::Source(source),
+            Err(_) => Counted::Judge(text),
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(LabelSource::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
     }
 }
 

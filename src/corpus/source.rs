@@ -15,6 +15,7 @@ use super::importer::{Columns, Sink};
 use super::store::{Fingerprint, Passage};
 use super::{importer, results};
 use crate::input::{self, InputError};
+use crate::question::pir;
 use crate::storage::entry_identity;
 
 /// The version of the importers, a part of every fingerprint. Change it when an importer would read the same file into other passages, but
@@ -97,6 +98,13 @@ impl FileStamp {
     }
 }
 
+/// The file of PIR's tasks that a path names as FILE or FILE:TASK.
+fn tasks_of(path: &Path) -> Option<&Path> {
+    let named = path.to_str().and_then(|text| text.rsplit_once(':')).map(|(file, _)| Path::new(file));
+    let file = named.filter(|file| !path.exists() && file.is_file()).unwrap_or(path);
+    (input::ending(file) == Some("json") && file.is_file() && pir::is_tasks(file)).then_some(file)
+}
+
 impl Source {
     /// Recognises a file or folder.
     ///
@@ -114,6 +122,11 @@ impl Source {
         if input::is_stream(path) {
             let reason = "a corpus is read more than once; write it to a file first".into();
             return Err(InputError::Unreadable { path: "standard input".into(), reason });
+        }
+        if let Some(file) = tasks_of(path).filter(|_| wanted.format.is_none()) {
+            let reason = "tasks of PIR: each has passages, queries and gold of its own, which belong together, so none is stored as a corpus; \
+                          open one with --corpus FILE:TASK, or measure all with `parallax eval pir --questions FILE`";
+            return Err(InputError::Unreadable { path: file.into(), reason: reason.into() });
         }
         let path = path.canonicalize().map_err(|error| InputError::unreadable(path, &error))?;
         if path.to_str().is_none() {

@@ -87,6 +87,15 @@ pub enum Explanation {
         /// Its rank before, from 1.
         was: usize,
     },
+    /// A language model put the list in order.
+    Ordered {
+        /// The model.
+        model: String,
+        /// How many passages it read at a time.
+        window: usize,
+        /// Its rank before, from 1.
+        was: usize,
+    },
 }
 
 /// A term's part of a BM25 score.
@@ -171,6 +180,14 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
                     gains: choice.gains.clone(),
                     value: choice.value,
                     was: choice.passage + 1,
+                }));
+            }
+            Step::Listwise { options, model, pool, .. } => {
+                let was = pool.iter().position(|passage| *passage == at);
+                explanations.extend(was.map(|was| Explanation::Ordered {
+                    model: model.clone(),
+                    window: options.window.min(pool.len()),
+                    was: was + 1,
                 }));
             }
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::opening::SetupError;
 use super::query::Query;
-use super::recipe::{Base, Diversify, Mmr, Recipe, RunFile, Toward};
+use super::recipe::{Base, Diversify, Listwise, Mmr, Recipe, RunFile, Toward};
 use super::run_files::RunError;
 use crate::corpus::{Passage, PassageIx};
 use crate::encode::EncodeError;
-use crate::expand::{Expand, Expansion};
+use crate::expand::{Cost, Expand, Expansion};
 use crate::project::Variant;
 use crate::remote::RemoteError;
 use crate::rerank::{Choice, Pick};
@@ -106,6 +106,9 @@ pub enum LaneError {
     /// The run has no list for the question.
     #[error("{0}")]
     NotInRun(String),
+    /// No language model put the list in order.
+    #[error("{0}")]
+    NoOrder(String),
     /// The run could not be read.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -215,6 +218,21 @@ pub enum Step {
         /// The number of pairs that were judged for it.
         judged: usize,
     },
+    /// A language model put the list in order.
+    Listwise {
+        /// The options.
+        options: Listwise,
+        /// The model.
+        model: String,
+        /// The passages in their new order, by their places in the incoming one.
+        order: Vec<usize>,
+        /// The passages in the incoming order.
+        pool: Vec<PassageIx>,
+        /// The number of windows, and of those that the model put in order.
+        windows: (usize, usize),
+        /// What its replies cost.
+        cost: Cost,
+    },
 }
 
 /// A passage's line in a run's file.
@@ -299,6 +317,24 @@ impl Trace {
             Step::Expand(expansion) => Some(expansion.as_ref()),
             _ => None,
         })
+    }
+
+    /// The language model that put the list in order, if one did.
+    pub fn ordered_by(&self) -> Option<&str> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Listwise { model, .. } => Some(model.as_str()),
+            _ => None,
+        })
+    }
+
+    /// What all replies of language models cost.
+    pub fn cost(&self) -> Cost {
+        let costs = self.steps.iter().filter_map(|step| match step {
+            Step::Expand(expansion) => Some(expansion.cost),
+            Step::Listwise { cost, .. } => Some(*cost),
+            _ => None,
+        });
+        costs.fold(Cost::default(), Cost::plus)
     }
 
     /// The projection, if there was one.

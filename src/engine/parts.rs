@@ -20,7 +20,6 @@ use crate::detect::{
 use crate::encode::{
     CustomEncoder, Encoder, MiniLm, Named, Remembering, Source, Vectors, corpus_vectors, embed,
 };
-use crate::expand::Expand;
 use crate::input::InputError;
 use crate::llm::Chat;
 use crate::measure::SupportSet;
@@ -67,12 +66,13 @@ impl Setup {
 }
 
 impl Setup {
-    /// The language model that writes an expansion: the one that it names, else the one for all lanes, if there is one.
+    /// The language model that expands a query or puts a list in order: the one that the lane names, else the one for all lanes, if there
+    /// is one.
     ///
     /// # Errors
     /// The named one cannot be opened.
-    pub fn expander(&self, expand: &Expand) -> Result<Option<Arc<dyn Chat>>, SetupError> {
-        match &expand.llm {
+    pub fn lane_chat(&self, named: Option<&str>) -> Result<Option<Arc<dyn Chat>>, SetupError> {
+        match named {
             Some(name) => self.named_chats.get(name).map(Some),
             None => Ok(self.chat.clone()),
         }

@@ -8,13 +8,15 @@ use super::judge::{Pair, judge};
 use super::judgments::Judgments;
 use super::list::{LaneError, List, Lists, Ranked, Ranking, Retrieved, Step, Trace};
 use super::query::LaneQuery;
-use super::recipe::{Diversify, Mmr, Norm, Recipe, Rerank, Switches};
+use super::recipe::{Diversify, Listwise, Mmr, Norm, Recipe, Rerank, Switches};
 use super::retrieved::retrieve;
 use super::setup::Setup;
 use crate::corpus::PassageIx;
 use crate::detect::{LabelSource, PairLabels};
 use crate::encode::{Named, Source};
-use crate::rerank::{POOL, by_rank, mmr, of_maximum, pm2, xquad};
+use crate::expand::{Talk, first_words, one_line};
+use crate::llm::Job;
+use crate::rerank::{POOL, by_rank, mmr, of_maximum, permutation, pm2, windows, xquad};
 use crate::retrieve::{Hit, RetrieveError};
 use crate::vector::dot;
 use crate::work::{Stop, Stopped};
@@ -48,7 +50,7 @@ fn ranked_list(
 ) -> Result<Ranking, LaneError> {
     let retrieved = retrieve(setup, &recipe.retrieval(), query, lists, stop)?;
     let mut trace = retrieved.trace.clone();
-    let hits = match recipe.switches.rerank {
+    let hits = match &recipe.switches.rerank {
         None => retrieved.hits.clone(),
         Some(rerank) => {
             let retrieval = recipe.retrieval();
@@ -80,7 +82,7 @@ struct Pool<'a> {
 fn reorder(
     setup: &Setup,
     recipe: &Recipe,
-    rerank: Rerank,
+    rerank: &Rerank,
     query: LaneQuery<'_>,
     retrieved: &Retrieved,
     maximum: Option<f32>,
@@ -103,7 +105,9 @@ fn reorder(
     let relevance =
         |maximum| if retrieved.comparable { of_maximum(&scores, maximum) } else { by_rank(scores.len()) };
     let ordered = match rerank {
+        Rerank::Listwise(own) => by_model(setup, own, query, hits, trace, stop),
         Rerank::Mmr(options) => {
+            let options = *options;
             let maximum = maximum.filter(|_| options.norm == Norm::Dataset);
             if options.norm == Norm::Dataset && maximum.is_none() {
                 trace.note("one question has no maximum over a question set: its own was taken".into());
@@ -125,7 +129,7 @@ fn reorder(
         }
         Rerank::Diversify(method, weight) => by_verdicts(
             setup,
-            (method, weight),
+            (*method, *weight),
             query,
             Pool { hits, relevance: relevance(None) },
             trace,
@@ -214,6 +218,65 @@ fn by_verdicts(
     let judged = pairs.len() - missing;
     trace.steps.push(Step::Diversify { method, weight, choices, pool: passages(pool.hits), judged });
     Ok(hits)
+}
+
+/// Re-ranks by a language model that puts windows of the list in order. A window without a usable reply keeps its order; without any
+/// usable reply the lane has no list, because the plain one would pass for a re-ranked one.
+fn by_model(
+    setup: &Setup,
+    own: &Listwise,
+    query: LaneQuery<'_>,
+    hits: &[Hit],
+    trace: &mut Trace,
+    stop: &Stop,
+) -> Result<Vec<Hit>, LaneError> {
+    let Some(chat) = setup.lane_chat(own.llm.as_deref())? else {
+        return Err(LaneError::NoOrder(
+            "+listwise asks a language model; name one with --llm URL, or recorded replies with --replies FILE".into(),
+        ));
+    };
+    let (top, below) = hits.split_at(hits.len().min(own.top));
+    let shown = |hit: &Hit| {
+        let text = one_line(&setup.passage(hit.passage).contents());
+        first_words(&text, own.words).to_owned()
+    };
+    let shown: Vec<String> = top.iter().map(shown).collect();
+    let windows = windows(top.len(), own.window, own.step);
+    let (prompt, mut talk) = (setup.prompts.get(Job::Listwise), Talk::new(chat.as_ref(), stop));
+    let (mut order, mut ordered): (Vec<usize>, usize) = ((0..top.len()).collect(), 0);
+    for window in &windows {
+        let before = order[window.clone()].to_vec();
+        let numbered: Vec<String> =
+            before.iter().zip(1..).map(|(place, number)| format!("[{number}] {}", shown[*place])).collect();
+        let values = [("question", query.text), ("passages", &numbered.join("\n"))];
+        let Some(reply) = talk.ask(&prompt.request(&values, 0))? else { continue };
+        let Some(places) = permutation(&reply.text, before.len()) else {
+            talk.trouble("a reply without the number of a passage".into());
+            continue;
+        };
+        for (place, from) in window.clone().zip(places) {
+            order[place] = before[from];
+        }
+        ordered += 1;
+    }
+    let model = chat.model().to_owned();
+    let all = windows.len();
+    if ordered == 0 && all > 0 {
+        let trouble = talk.note("so the list has no order by it");
+        return Err(LaneError::NoOrder(trouble.unwrap_or_else(|| format!("{model}: no reply"))));
+    }
+    trace.note(format!("the list was put in order by {model}"));
+    trace.notes.extend(talk.note(&format!("{ordered} of {all} windows were put in order, the others stay")));
+    let ranked = order.iter().map(|place| top[*place]).chain(below.iter().copied()).collect();
+    trace.steps.push(Step::Listwise {
+        options: own.clone(),
+        model,
+        order,
+        pool: passages(top),
+        windows: (all, ordered),
+        cost: talk.cost,
+    });
+    Ok(ranked)
 }
 
 fn passages(hits: &[Hit]) -> Vec<PassageIx> {

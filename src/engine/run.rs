@@ -364,7 +364,7 @@ fn open_parts(setup: &Setup, recipe: &Recipe, depth: usize, stop: &Stop) -> Resu
     }
     match recipe.switches.rerank {
         Some(Rerank::Diversify(..)) => drop(setup.detector()?),
-        Some(Rerank::Mmr(_)) | None => {}
+        Some(Rerank::Mmr(_) | Rerank::Listwise(_)) | None => {}
     }
     if let Some(run) = recipe.run() {
         setup.runs.locate(run, depth, &setup.corpus, stop)?;

@@ -39,7 +39,7 @@ pub fn expansion(
         return Ok(Some(Arc::clone(expansion)));
     }
     let terms = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, constants);
-    let chat = setup.expander(&wanted.0)?;
+    let chat = setup.lane_chat(wanted.0.llm.as_deref())?;
     let first = |depth| -> Result<Vec<FirstPassHit>, LaneError> {
         let hits = terms.search(query.text, depth, stop)?;
         let listed = hits.into_iter().map(|hit| FirstPassHit {

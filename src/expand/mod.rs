@@ -13,8 +13,8 @@ mod talk;
 mod types;
 
 pub use perspectives::round_robin;
-pub use statements::written_statements;
-pub use talk::Cost;
+pub use statements::checked_statements;
+pub use talk::{Cost, Talk, cut as first_words, plain as one_line};
 pub use types::{
     Added, AddedFrom, Expand, ExpandOption, Expansion, ExpansionInputs, FirstPassHit, Form, Kind, KindError,
     Queries, Similarity,
@@ -143,20 +143,22 @@ mod testing {
 mod statements {
     //! Two opposite statements by a language model, for questions that no rule turns into statements.
 
-    use super::talk::{Json, key, plain, values};
+    use super::talk::{Json, cut, key, plain, values};
     use crate::llm::{Chat, ChatError, Job, Prompts};
     use crate::question::{By, Statements};
     use crate::work::Stop;
 
     /// The limit of a statement in bytes.
     const LONGEST: usize = 300;
+    /// How many words of the evidence are read.
+    const READ: usize = 300;
 
     /// Asks a model for two opposite statements, the supporting one first. Returns none ([`By::None`]) if the model does not write two
     /// different ones.
     ///
     /// # Errors
     /// The model did not answer.
-    pub fn written_statements(
+    pub(super) fn written_statements(
         chat: &dyn Chat,
         prompts: &Prompts,
         question: &str,
@@ -171,6 +173,32 @@ mod statements {
             by: if pair.is_some() { By::Llm } else { By::None },
             perspectives: pair.map(Vec::from).unwrap_or_default(),
         })
+    }
+
+    /// The same, with the check which of the two statements supports: the model, asked anew, says for which of them the evidence speaks. That
+    /// one comes first; if it is neither or both, none is the supporting one. Without evidence, it is the answer *yes*, or the option
+    /// that the question names first.
+    ///
+    /// # Errors
+    /// The model did not answer.
+    pub fn checked_statements(
+        chat: &dyn Chat,
+        prompts: &Prompts,
+        (question, evidence): (&str, Option<&str>),
+        stop: &Stop,
+    ) -> Result<Statements, ChatError> {
+        let mut made = written_statements(chat, prompts, question, stop)?;
+        let [first, second] = &mut made.perspectives[..] else { return Ok(made) };
+        let yes = format!("The question: {question} The answer: yes, or what the question names first.");
+        let passage = format!("[1] {}", cut(&plain(evidence.unwrap_or(&yes)), READ));
+        let prompt = prompts.get(Job::ReadSides);
+        let values = [("first", first.as_str()), ("second", second.as_str()), ("passages", &passage)];
+        match prompt.verdict(&chat.reply(&prompt.request(&values, 0), stop)?) {
+            Some(0) => {}
+            Some(1) => std::mem::swap(first, second),
+            _ => made.supports = None,
+        }
+        Ok(made)
     }
 
     /// The first list of two sentences in a reply.
@@ -208,6 +236,21 @@ mod statements {
                 assert_eq!(made.perspectives, ["Tea is better.", "Coffee is better."], "{reply}");
                 assert_eq!((made.supports, made.by), (Some(0), By::Llm));
             }
+        }
+
+        #[test]
+        fn a_second_reply_says_which_statement_supports() {
+            let checked = |verdict: &str| {
+                let chat = Scripted::saying(&[r#"["Tea is better.", "Coffee is better."]"#, verdict]);
+                let prompts = Prompts::builtin().unwrap();
+                let asked = ("Tea or coffee?", Some("Coffee   wakes.\nTea does not."));
+                let made = checked_statements(&chat, &prompts, asked, &Stop::never()).unwrap();
+                assert!(chat.requests()[1].prompt.contains("[1] Coffee wakes. Tea does not.\n"));
+                (made.perspectives[0].clone(), made.supports)
+            };
+            assert_eq!(checked("A"), ("Tea is better.".into(), Some(0)));
+            assert_eq!(checked("B."), ("Coffee is better.".into(), Some(0)));
+            assert_eq!(checked("neither"), ("Tea is better.".into(), None));
         }
 
         #[test]

@@ -11,13 +11,13 @@ use crate::llm::{Chat, ChatError, Reply, Request, Tokens};
 use crate::work::{Stop, Stopped};
 
 /// A conversation of independent prompts.
-pub(super) struct Talk<'a> {
+pub struct Talk<'a> {
     chat: &'a dyn Chat,
     stop: &'a Stop,
     unreachable: bool,
     troubles: Vec<String>,
     /// The cost so far.
-    pub(super) cost: Cost,
+    pub cost: Cost,
 }
 
 /// What an expansion cost.
@@ -43,12 +43,16 @@ impl Cost {
 }
 
 impl<'a> Talk<'a> {
-    pub(super) fn new(chat: &'a dyn Chat, stop: &'a Stop) -> Self {
+    /// A conversation with a model.
+    pub fn new(chat: &'a dyn Chat, stop: &'a Stop) -> Self {
         Talk { chat, stop, unreachable: false, troubles: Vec::new(), cost: Cost::default() }
     }
 
     /// The reply, or `None` if it is empty or the model failed.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<Option<Reply>, Stopped> {
+    ///
+    /// # Errors
+    /// The conversation was stopped.
+    pub fn ask(&mut self, request: &Request) -> Result<Option<Reply>, Stopped> {
         if self.stop.is_set() {
             return Err(Stopped);
         }
@@ -77,14 +81,14 @@ impl<'a> Talk<'a> {
     }
 
     /// Records a failure for the note.
-    pub(super) fn trouble(&mut self, what: String) {
+    pub fn trouble(&mut self, what: String) {
         if !self.troubles.contains(&what) {
             self.troubles.push(what);
         }
     }
 
     /// The failures followed by `outcome`; `None` if there were no failures.
-    pub(super) fn note(&self, outcome: &str) -> Option<String> {
+    pub fn note(&self, outcome: &str) -> Option<String> {
         let troubles = self.troubles.join("; ");
         (!troubles.is_empty()).then(|| format!("{}: {troubles}; {outcome}", self.chat.model()))
     }
@@ -204,7 +208,7 @@ pub(super) fn is_json(text: &str) -> bool {
 }
 
 /// Replaces white space and control characters by single spaces and trims the ends.
-pub(super) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
@@ -226,7 +230,7 @@ pub(super) fn is_new(seen: &mut HashSet<String>, text: &str) -> bool {
 }
 
 /// The beginning of a text up to its `count`th word. Words are separated by white space.
-pub(super) fn cut(text: &str, count: usize) -> &str {
+pub fn cut(text: &str, count: usize) -> &str {
     let (mut words, mut inside) = (0, false);
     for (i, c) in text.char_indices() {
         if c.is_whitespace() {

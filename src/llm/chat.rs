@@ -22,6 +22,8 @@ pub enum Job {
     Q2dPrf,
     /// Two opposite statements that answer a question.
     Statements,
+    /// An order of passages.
+    Listwise,
     /// An answer from passages.
     Read,
     /// An answer without passages.
@@ -36,13 +38,14 @@ pub enum Job {
 
 impl Job {
     /// All of them.
-    pub const ALL: [Job; 11] = [
+    pub const ALL: [Job; 12] = [
         Job::Detect,
         Job::Perspectives,
         Job::Keqe,
         Job::Csqe,
         Job::Q2dPrf,
         Job::Statements,
+        Job::Listwise,
         Job::Read,
         Job::ReadAlone,
         Job::ReadSides,
@@ -59,6 +62,7 @@ impl Job {
             Job::Csqe => "csqe",
             Job::Q2dPrf => "q2d-prf",
             Job::Statements => "statements",
+            Job::Listwise => "listwise",
             Job::Read => "read",
             Job::ReadAlone => "read-alone",
             Job::ReadSides => "read-sides",
@@ -72,7 +76,7 @@ impl Job {
         match self {
             Job::Detect => &["passage", "statement"],
             Job::Perspectives | Job::Keqe | Job::Statements | Job::ReadAlone | Job::Extract => &["question"],
-            Job::Csqe | Job::Q2dPrf | Job::Read => &["question", "passages"],
+            Job::Csqe | Job::Q2dPrf | Job::Listwise | Job::Read => &["question", "passages"],
             Job::ReadSides => &["first", "second", "passages"],
             Job::SameAnswer => &["question", "first", "second"],
         }

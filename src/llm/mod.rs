@@ -8,8 +8,6 @@
 mod chat;
 mod completion;
 mod endpoint;
-#[cfg(feature = "local-llm")]
-mod local;
 mod openai;
 mod prompts;
 mod recorded;
@@ -26,6 +24,22 @@ pub use openai::{OpenAi, named};
 pub use prompts::{Prompt, Prompts};
 pub use recorded::{RecordError, Recorded, is_damaged, line};
 pub use recording::Recording;
+
+#[cfg(feature = "local-llm")]
+mod local {
+    //! A model from a GGUF file, run by candle on its own thread.
+    //!
+    //! [`Local::open`] reads the header, so that a wrong file is reported at once; the weights are read at the first request.
+
+    mod gguf;
+    mod model;
+    mod network;
+    mod prompt;
+    #[cfg(test)]
+    mod tests;
+
+    pub use model::Local;
+}
 
 mod nearby {
     //! Model servers on this machine, found by one request each to the ports where they usually listen.

@@ -5,7 +5,7 @@
 //!
 //! A text goes through `words` (words and parts of speech), `statements` (removes introductions and tags), then `invert` (questions) or
 //! `negate` (plain statements). Both find the parts of one `clause`. `clause` writes it as an affirmative sentence, `deny` as its opposite.
-//! [`set`] and [`pir`] read question files.
+//! [`set`] and [`pir`] read question files; [`sources`] builds questions from other data sets.
 //!
 //! May use: input.
 //!
@@ -21,6 +21,7 @@ mod lexicon;
 mod negate;
 pub mod pir;
 pub mod set;
+pub mod sources;
 mod statements;
 mod subject;
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod tests;
 mod verbs;
 mod words;
 
-pub use statements::{common_words, draft, opposite, resolve, statements};
+pub use statements::{ask, common_words, draft, opposite, resolve, statements};
 
 /// A contentious question with the statements that answer it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -70,7 +70,7 @@ const LOOK: u64 = 1 << 12;
 const FIELDS: [&str; 6] = ["corpus", "queries", "source_queries", "perspectives", "query_labels", "key_ref"];
 
 /// Whether a file begins as tasks do: an object with an object in it, whose first field is one of a task's.
-fn is_tasks(path: &Path) -> bool {
+pub fn is_tasks(path: &Path) -> bool {
     let mut begins = Vec::new();
     let read = input::open(path).map(|file| file.take(LOOK).read_to_end(&mut begins));
     let text = String::from_utf8_lossy(&begins);

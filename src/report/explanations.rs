@@ -104,6 +104,9 @@ fn reason_lines(
                 gains.join(" ")
             )]
         }
+        Explanation::Ordered { model, window, was } => {
+            vec![format!("{model} put it here, reading {window} passages at a time; rank {was} before")]
+        }
     }
 }
 
@@ -200,6 +203,17 @@ fn step_json(step: &Step, ranking: &Ranking, k: usize) -> Value {
                 "gains": choice.gains,
                 "value": choice.value,
             })).collect::<Vec<_>>(),
+        }),
+        Step::Listwise { options, model, order, pool, windows: (windows, ordered), cost } => json!({
+            "step": "listwise",
+            "model": model,
+            "window": options.window,
+            "advance": options.step,
+            "pool": pool.len(),
+            "windows": {"all": windows, "ordered": ordered},
+            "replies": {"all": cost.replies, "recorded": cost.recorded},
+            "tokens": cost.tokens.map(|tokens| json!({"prompt": tokens.prompt, "reply": tokens.reply})),
+            "picks": top().zip(order).map(|(ranked, was)| json!({"id": ranked.passage.id, "was": was + 1})).collect::<Vec<_>>(),
         }),
     }
 }

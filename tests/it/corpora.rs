@@ -648,6 +648,12 @@ fn the_demo_file_of_pir_opens_in_the_explorer_with_its_gold_marked() {
         code == Some(2) && error.contains("it holds the tasks claims, other; name one of them: FILE:claims"),
         "{error}"
     );
+    // A task is no corpus of the library: passages, queries and gold belong together.
+    for named in ["demo.json", "demo.json:claims"] {
+        let (code, _, error) = run(&["corpus", "add", named]);
+        assert!(code == Some(2) && error.contains("demo.json: tasks of PIR: each has passages"), "{error}");
+        assert!(error.contains("open one with --corpus FILE:TASK") && !error.contains("`_id`"), "{error}");
+    }
     let (code, _, error) = run(&["search", query, "--corpus", "demo.json:none"]);
     assert!(code == Some(2) && error.contains("claims, other"), "{error}");
 }

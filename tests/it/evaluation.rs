@@ -530,6 +530,17 @@ fn verdicts_of_authors_count_under_their_judges_name_and_never_as_labels_by_hand
         .filter_map(|verdict| verdict["by"].as_str())
         .collect();
     assert_eq!(by, ["mistral"; 4]);
+    // The judge's own name is the same source, and another's is refused.
+    let named = |name: &'static str| {
+        [&search[..], &files, &["--label-source", name, "--lane", "bm25", "-k", "3", "--format", "json"]]
+            .concat()
+    };
+    let by_name = json(&good(command(folder.path(), "data", &named("mistral")).output().unwrap()));
+    assert_eq!(by_name["lanes"][0]["hits"], found["lanes"][0]["hits"]);
+    refused(
+        command(folder.path(), "data", &named("gpt")).output().unwrap(),
+        &["--label-source gpt: expected auto, model, gold, human, or a judge", "--labels names mistral"],
+    );
     assert_eq!(found["provenance"]["labels"], "mistral");
     let human = [&search[..], &files, &["--label-source", "human"]].concat();
     refused(command(folder.path(), "data", &human).output().unwrap(), &["no labels were made by hand"]);

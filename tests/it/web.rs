@@ -169,7 +169,7 @@ fn wrong_arguments_are_reported_before_any_request() {
         (&["Q?", "--provider", "urls:bad.txt", "--name", "../up"], "without slashes"),
         (&["--provider", "urls:bad.txt"], "--questions"),
         (&[" ", "--provider", "urls:bad.txt"], "empty"),
-        (&["Q?", "--provider", "urls:bad.txt", "--delay", "0"], "1..=120"),
+        (&["Q?", "--provider", "urls:bad.txt"], "1..=120"),
         (&["Q?", "--provider", "wikipedia:en", "--config", "none.toml"], "no such file"),
         (&["Q?", "--provider", "wikipedia:EN"], "wikipedia:LANGUAGE"),
     ] {
@@ -254,6 +254,64 @@ fn a_wiki_needs_a_contact_and_gives_passages_that_can_be_cited() {
     );
     assert_eq!(first["metadata"]["url"], format!("{}/w/index.php?oldid=1003", wiki.url));
     assert!(wiki.requests().iter().all(|request| request.contains("(me@example.org)")));
+}
+
+#[test]
+fn every_question_is_measured_on_its_own_corpus_and_those_without_one_are_named() {
+    let files = tempfile::tempdir().unwrap();
+    let home = Site::start(|_| {
+        vec![
+            text("/for", &format!("Zoos should be banned because of cages. {}", words("cage", 20))),
+            text("/against", &format!("Zoos should stay and not be banned. {}", words("breed", 20))),
+            text("/sport", &format!("Sport should be free for all. {}", words("pool", 20))),
+        ]
+    });
+    let (zoos, sport) = ("Should zoos be banned?", "Should sport be free?");
+    let list = |name: &str, pages: &[&str]| {
+        let lines: Vec<String> = pages.iter().map(|page| format!("{}{page}", home.url)).collect();
+        fs::write(files.path().join(name), lines.join("\n")).unwrap();
+        format!("urls:{name}")
+    };
+    for (question, pages) in
+        [(zoos, list("zoos.txt", &["/for", "/against"])), (sport, list("sport.txt", &["/sport"]))]
+    {
+        let make = ["corpus", "from-web", question, "--provider", &pages, "--allow-private"];
+        let (code, _, err) = run(files.path(), &make);
+        assert_eq!(code, Some(0), "{err}");
+    }
+    let set = [("z", zoos), ("s", sport), ("t", "Should tea be taxed?")]
+        .map(|(id, question)| serde_json::json!({"id": id, "question": question}).to_string());
+    fs::write(files.path().join("set.jsonl"), set.join("\n")).unwrap();
+    let (code, out, err) = run(files.path(), &["corpus", "info", "web:", "--questions", "set.jsonl"]);
+    assert_eq!(code, Some(0), "{err}");
+    for line in ["\t2\t2\t2\n", "\t1\t1\t1\n", "no corpus", "mean of 2\t1.5\t1.5\t1.5\n"] {
+        assert!(out.contains(line), "no {line:?} in {out}");
+    }
+    // The first passage of either side is labelled; the question on sport has one side only.
+    let mut labels = String::from("id\tperspective\tlabel\n");
+    for folder in fs::read_dir(files.path().join("data/web")).unwrap() {
+        let corpus = fs::read_to_string(folder.unwrap().path().join("corpus.jsonl")).unwrap();
+        for line in corpus.lines() {
+            let passage: Value = serde_json::from_str(line).unwrap();
+            let (id, own) = (passage["_id"].as_str().unwrap_or_default(), passage["text"].as_str().unwrap());
+            let statement = match own {
+                _ if own.contains("because of cages") => "Zoos should be banned.",
+                _ if own.contains("should stay") => "Zoos should not be banned.",
+                _ => "Sport should be free.",
+            };
+            labels += &format!("{id}\t{statement}\t1\n");
+        }
+    }
+    fs::write(files.path().join("labels.tsv"), labels).unwrap();
+    let eval = ["eval", "berds", "--corpus", "web:", "--questions", "set.jsonl", "--labels", "labels.tsv"];
+    let more = ["--label-source", "gold", "--lane", "bm25", "-k", "2", "--format", "json"];
+    let (code, out, err) = run(files.path(), &[&eval[..], &more].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let table: Value = serde_json::from_str(&out).unwrap();
+    // Both sides of the one question, one side of the other.
+    assert_eq!(table["rows"][0]["measures"]["MRecall@2"]["mean"], 0.5, "{table}");
+    assert_eq!(table["rows"][0]["measures"]["MRecall@2"]["n"], 2, "{table}");
+    assert!(out.contains("1 question has no corpus and is in no mean: t"), "{out}");
 }
 
 #[test]

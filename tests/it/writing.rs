@@ -92,6 +92,61 @@ fn every_expansion_works_with_a_streaming_server_and_is_recorded() {
     assert_eq!(server.asked.lock().unwrap().len(), asked);
 }
 
+/// Turns the passages of a window round.
+fn reversed(prompt: &str) -> String {
+    assert!(prompt.contains("Put the numbers of all passages in order"), "{prompt}");
+    let count = prompt.lines().filter(|line| line.starts_with('[') && !line.contains(" > ")).count();
+    let order: Vec<String> = (1..=count).rev().map(|number| format!("[{number}]")).collect();
+    format!("The order is: {}", order.join(" > "))
+}
+
+#[test]
+fn a_language_model_puts_a_list_in_order_by_windows_from_the_bottom_and_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(Vec::new(), reversed);
+    let live = setup(&folder, Some(&server));
+    let ids = |ranking: &Ranking| ranking.iter().map(|ranked| ranked.passage.id.clone()).collect::<Vec<_>>();
+    let plain = ids(&ranked(&live, "bm25", &Stop::never()).unwrap());
+    let recipe = "bm25+listwise@top=4,window=2,step=1";
+    let list = ranked(&live, recipe, &Stop::never()).unwrap();
+    // Windows 3–4, 2–3 and 1–2, each turned round: 1 2 4 3, then 1 4 2 3, then 4 1 2 3.
+    let expected: Vec<String> =
+        [3, 0, 1, 2].into_iter().chain(4..plain.len()).map(|at| plain[at].clone()).collect();
+    assert_eq!(ids(&list), expected);
+    assert_eq!((list.trace.cost().replies, list.trace.ordered_by()), (3, Some("bear-7b")));
+    assert_eq!(server.asked.lock().unwrap().len(), 3);
+    let again = ranked(&setup(&folder, Some(&server)), recipe, &Stop::never()).unwrap();
+    assert_eq!(
+        (ids(&again), again.trace.cost().recorded),
+        (expected, 3),
+        "recorded replies are not asked for again"
+    );
+    assert_eq!(server.asked.lock().unwrap().len(), 3);
+    let by_another = ranked(&setup(&folder, None), "bm25+listwise@llm=owl-3b", &Stop::never()).unwrap_err();
+    assert!(matches!(by_another, LaneError::NoOrder(_)), "{by_another}");
+    assert!(by_another.to_string().contains("owl-3b"), "{by_another}");
+}
+
+#[test]
+fn a_window_without_an_order_stays_and_the_note_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = |prompt: &str| -> String {
+        static ASKED: AtomicU64 = AtomicU64::new(0);
+        if ASKED.fetch_add(1, Ordering::Relaxed) == 0 { "I cannot say.".into() } else { reversed(prompt) }
+    };
+    let server = Server::start(Vec::new(), first);
+    let live = setup(&folder, Some(&server));
+    let plain = ranked(&live, "bm25", &Stop::never()).unwrap();
+    let list = ranked(&live, "bm25+listwise@top=4,window=2,step=2", &Stop::never()).unwrap();
+    let places: Vec<usize> = list.iter().take(4).map(|ranked| plain.rank_of(ranked.at).unwrap()).collect();
+    assert_eq!(places, [2, 1, 3, 4]);
+    assert!(
+        list.trace.notes.iter().any(|note| note.contains("1 of 2 windows were put in order")),
+        "{:?}",
+        list.trace.notes
+    );
+}
+
 #[test]
 fn a_server_that_fails_is_asked_again_until_it_answers() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +274,7 @@ mod prompts {
             .map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
         names.sort();
-        assert_eq!(names.len(), 15);
+        assert_eq!(names.len(), 16);
         for name in names {
             let prompts = Prompts::with(&[name.as_str().into()]).unwrap();
             let prompt = Job::ALL
@@ -328,12 +383,19 @@ mod prompts {
     }
 
     fn opposites(prompt: &str) -> String {
+        if prompt.starts_with("Two statements:\nA. Tea is better") {
+            assert!(
+                prompt.contains("The question: Tea, or rather coffee, and why? The answer: yes"),
+                "{prompt}"
+            );
+            return "A".into();
+        }
         assert!(prompt.starts_with("Question: Tea, or rather coffee, and why?"), "{prompt}");
         r#"["Tea is better than coffee.", "Coffee is better than tea."]"#.into()
     }
 
     #[test]
-    fn a_language_model_writes_statements_where_no_rule_applies_and_is_asked_once() {
+    fn a_language_model_writes_statements_where_no_rule_applies_and_says_which_supports_and_is_asked_once() {
         let data = tempfile::tempdir().unwrap();
         let server = Server::start(Vec::new(), opposites);
         let args = ["statements", "Should zoos be banned?", "Tea, or rather coffee, and why?"];
@@ -344,8 +406,9 @@ mod prompts {
             let made: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
             assert_eq!((made[0]["by"].as_str(), made[1]["by"].as_str()), (Some("rule"), Some("llm")));
             assert_eq!(made[1]["perspectives"][1], "Coffee is better than tea.");
+            assert_eq!(made[1]["supports"], 0);
         }
-        assert_eq!(server.asked.lock().unwrap().len(), 1);
+        assert_eq!(server.asked.lock().unwrap().len(), 2, "the statements, and which of them supports");
         let (_, out, _) = parallax(data.path(), &args);
         assert!(out.lines().nth(1).unwrap().contains("\"by\":\"none\""), "{out}");
     }

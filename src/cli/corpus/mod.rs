@@ -6,21 +6,26 @@ mod library;
 pub mod remote;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::options::Common;
 use crate::corpus::library::Library;
-use crate::input::{check_output, lines};
+use crate::engine::readers;
+use crate::expand::checked_statements;
+use crate::input::{check_output, excerpt, lines};
+use crate::llm::{Chat, Prompts};
 use crate::measure::seeded::SplitMix64;
-use crate::question::{self, Question};
+use crate::question::sources::{self, Made, Material, Row};
+use crate::question::{self, By, Question, Statements};
 use crate::report::safe;
 use crate::storage::replace;
+use crate::work::Stop;
 use library::find;
 
 /// `parallax corpus`
@@ -231,6 +236,79 @@ pub fn questions_split(args: &Split) -> anyhow::Result<ExitCode> {
         writeln!(out, "without `{topic}`, each taken as a topic of its own: {}", counted(alone, "question"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `statements --pair`, `--from-answers` and `--options`: prints a question set, and on standard error what is not in it and why.
+///
+/// # Errors
+/// The file is not what was named, or the language model cannot be opened.
+pub fn build_set(common: &Common, material: Material, file: &Path) -> anyhow::Result<ExitCode> {
+    let rows = sources::read(file, material)?;
+    let (chat, prompts) = (readers(&common.opening())?.0, Prompts::with(&common.prompts)?);
+    let (mut out, mut err) = (BufWriter::new(safe::stdout()), safe::stderr());
+    let (mut by_rule, mut by_model, mut dropped, mut left) = (0, 0, 0, 0);
+    for row in &rows {
+        let (made, reason) = match (sources::make(material, row), chat.as_deref()) {
+            (Made::Whole(made), _) => (Some(made), String::new()),
+            (Made::Dropped(reason), _) => (None, reason),
+            (Made::Left { reason, .. }, None) => {
+                (None, format!("{reason}; a language model may (--llm URL)"))
+            }
+            (Made::Left { question, reason }, Some(chat)) => {
+                left += 1;
+                match by_chat(chat, &prompts, row, &question) {
+                    Ok(made) => (Some(made), String::new()),
+                    Err(trouble) => (None, format!("{reason}; {}: {trouble}", chat.model())),
+                }
+            }
+        };
+        let Some(made) = made else {
+            writeln!(err, "parallax: {}:{}: left out: {reason}", file.display(), row.line)?;
+            dropped += 1;
+            continue;
+        };
+        if made.by == By::Llm {
+            by_model += 1
+        } else {
+            by_rule += 1
+        }
+        let mut line = json!({"id": row.id, "question": made.question, "perspectives": made.perspectives, "by": made.by});
+        if let Some(first) = made.supports {
+            line["supports"] = first.into();
+        }
+        out.write_all(safe::json_line(&line)?.as_bytes())?;
+    }
+    out.flush()?;
+    let asked = if left > 0 {
+        format!(", {by_model} of {left} by {}", chat.map_or_else(String::new, |chat| chat.model().to_owned()))
+    } else {
+        String::new()
+    };
+    writeln!(
+        err,
+        "parallax: {} from {}: {by_rule} by rule{asked}; left out: {dropped}",
+        counted(by_rule + by_model, "question"),
+        counted(rows.len(), "row")
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The question and statements of a row by a language model. Of a pair, the argument is the evidence for the supporting statement, and the
+/// question is the one that this statement answers.
+fn by_chat(chat: &dyn Chat, prompts: &Prompts, row: &Row, question: &str) -> Result<Statements, String> {
+    let asked = (question, row.argument.as_deref());
+    let mut made =
+        checked_statements(chat, prompts, asked, &Stop::never()).map_err(|error| error.to_string())?;
+    let Some(first) = made.perspectives.first() else { return Err("no two statements in its reply".into()) };
+    made.question = match &row.argument {
+        None => row.question.clone(),
+        Some(_) if made.supports.is_none() => {
+            return Err("it finds that the argument supports neither statement".into());
+        }
+        Some(_) => question::ask(first)
+            .ok_or_else(|| format!("no rule makes a question of its {}", excerpt(first)))?,
+    };
+    Ok(made)
 }
 
 fn counted(count: usize, noun: &str) -> String {

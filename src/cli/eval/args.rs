@@ -425,6 +425,7 @@ fn each_of_sets(common: &Common, args: &Eval) -> anyhow::Result<Vec<(String, Com
             labels: set.labels.iter().cloned().collect(),
             ..common.clone()
         };
+        own.check_judge()?;
         named.push((name, own));
     }
     Ok(named)

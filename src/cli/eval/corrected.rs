@@ -12,7 +12,7 @@ use super::args::{Eval, Suite, check_thresholds};
 use super::lanes::{LaneNotes, Lanes};
 use crate::annotate::sample::Share;
 use crate::annotate::{Human, Project, Sample, journals};
-use crate::cli::options::Common;
+use crate::cli::options::{Common, Counted};
 use crate::detect::LabelSource;
 use crate::engine::sycophancy::{WORDINGS, sycophancy};
 use crate::engine::{Depth, Judgments, Ranked, Recipe, Shares};
@@ -152,7 +152,7 @@ fn check_options(common: &Common, args: &Eval) -> anyhow::Result<()> {
     if common.questions.len() > 1 {
         bail!("--correct: a project is drawn from one question set; name one with --questions");
     }
-    match common.label_source {
+    match common.label_source.as_ref().map(Counted::source) {
         None | Some(LabelSource::Model) => Ok(()),
         Some(source) => bail!(
             "--correct: the labels of the project correct the model's verdicts; leave --label-source {source} out"
@@ -162,7 +162,7 @@ fn check_options(common: &Common, args: &Eval) -> anyhow::Result<()> {
 
 /// The options with the model as the label source and, if no lanes are named, with those of the project.
 fn judged_by_the_model(common: &Common, project: &Project) -> Common {
-    let mut common = Common { label_source: Some(LabelSource::Model), ..common.clone() };
+    let mut common = Common { label_source: Some(Counted::Source(LabelSource::Model)), ..common.clone() };
     if common.named_recipes().is_empty() {
         common.lanes = project.lanes.iter().filter_map(|lane| lane.parse::<Recipe>().ok()).collect();
     }

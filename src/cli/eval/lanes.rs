@@ -303,7 +303,7 @@ impl ListFacts {
             notes: notes_of(list),
             form: form_of(list),
             copied: expansion.map(Expansion::copied).unwrap_or_default(),
-            cost: expansion.map(|expansion| expansion.cost).unwrap_or_default(),
+            cost: list.trace.cost(),
             took,
         }
     }
@@ -324,13 +324,17 @@ fn notes_of(list: &List) -> BTreeSet<String> {
     writer.into_iter().chain(list.trace.notes.iter().cloned()).collect()
 }
 
-/// The form in which a list's query was expanded, without the method's name; `None` if the method has one form only.
+/// The form in which a list's query was expanded, without the method's name, and the model that put the list in order; `None` if the
+/// methods have one form only.
 fn form_of(list: &List) -> Option<String> {
-    let described = list.trace.expansion()?.describe();
-    match described.split_once(", ") {
+    let described = list.trace.expansion().map(Expansion::describe);
+    let expanded = described.and_then(|described| match described.split_once(", ") {
         Some((_, form)) => Some(form.to_owned()),
         None => (described == Form::QuestionAlone.to_string()).then_some(described),
-    }
+    });
+    let ordered = list.trace.ordered_by().map(|model| format!("order by {model}"));
+    let forms: Vec<String> = expanded.into_iter().chain(ordered).collect();
+    (!forms.is_empty()).then(|| forms.join(", "))
 }
 
 /// The notes of all lanes, each with its questions: the writers of expansions, and the fallbacks that ran.

@@ -312,7 +312,9 @@ fn of_web(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         table.notes.insert(
             0,
             format!(
-                "{count} questions have no corpus and are in no mean: {first}{}",
+                "{count} {} no corpus and {} in no mean: {first}{}",
+                if count > 1 { "questions have" } else { "question has" },
+                if count > 1 { "are" } else { "is" },
                 if count > 5 { " …" } else { "" }
             ),
         );

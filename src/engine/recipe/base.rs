@@ -192,7 +192,7 @@ impl Recipe {
     pub fn needs_vectors(&self) -> bool {
         let compares_passages = match self.switches.rerank {
             Some(Rerank::Mmr(_)) => true,
-            Some(Rerank::Diversify(..)) | None => false,
+            Some(Rerank::Diversify(..) | Rerank::Listwise(_)) | None => false,
         };
         self.base.reads_vectors() || compares_passages
     }
@@ -213,7 +213,8 @@ impl Recipe {
         }
     }
 
-    /// Whether it waits for a server: the engine that it asks, or the language model (if there is one) that writes its expansion.
+    /// Whether it waits for a server: the engine that it asks, or the language model (if there is one) that writes its expansion or
+    /// puts its list in order.
     pub fn waits_for_server(&self, has_chat: bool) -> bool {
         self.base.remote().is_some() || (has_chat && self.switches.asks_chat())
     }

@@ -6,6 +6,7 @@ use super::escape::escaped;
 use crate::expand::Expand;
 use crate::measure::share;
 use crate::project::Variant;
+use crate::rerank::POOL;
 
 /// The switches that are on; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,12 +33,59 @@ pub enum Switch {
 }
 
 /// How a list is re-ranked.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Rerank {
     /// By relevance and similarity to passages above.
     Mmr(Mmr),
     /// By verdicts of the model, with the method's λ.
     Diversify(Diversify, f32),
+    /// By a language model that reads the list in windows.
+    Listwise(Listwise),
+}
+
+/// The options of a listwise order by a language model. The defaults are those of RankGPT (Sun et al., 2023).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listwise {
+    /// How many passages at the top of the list are put in order.
+    pub top: usize,
+    /// How many the model reads at a time.
+    pub window: usize,
+    /// How far one window lies above the one before.
+    pub step: usize,
+    /// How many words of a passage it reads.
+    pub words: usize,
+    /// The language model that is asked; `None` for the one that the user named for all lanes.
+    pub llm: Option<String>,
+}
+
+impl Default for Listwise {
+    fn default() -> Self {
+        Listwise { top: POOL, window: 20, step: 10, words: 300, llm: None }
+    }
+}
+
+impl fmt::Display for Listwise {
+    /// `listwise@llm=llama3,top=20`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("listwise")?;
+        let llm = self.llm.iter().map(|name| format!("llm={}", escaped(name)));
+        let options: Vec<String> = llm.chain(self.set()).collect();
+        if options.is_empty() { Ok(()) } else { write!(f, "@{}", options.join(",")) }
+    }
+}
+
+impl Listwise {
+    /// The numbers that differ from the default, as `top=20`.
+    fn set(&self) -> impl Iterator<Item = String> {
+        let usual = Listwise::default();
+        let all = [
+            ("top", self.top, usual.top),
+            ("window", self.window, usual.window),
+            ("step", self.step, usual.step),
+            ("words", self.words, usual.words),
+        ];
+        all.into_iter().filter(|(_, own, usual)| own != usual).map(|(name, own, _)| format!("{name}={own}"))
+    }
 }
 
 /// MMR's options.
@@ -114,9 +162,10 @@ impl Switches {
         }
     }
 
-    /// Whether the expansion asks a language model, if there is one.
+    /// Whether the expansion or the re-ranking asks a language model, if there is one.
     pub fn asks_chat(&self) -> bool {
-        self.expand.as_ref().is_some_and(|expand| expand.kind.asks_chat())
+        matches!(self.rerank, Some(Rerank::Listwise(_)))
+            || self.expand.as_ref().is_some_and(|expand| expand.kind.asks_chat())
     }
 
     /// Takes the switches that are off here from `others`.
@@ -124,7 +173,7 @@ impl Switches {
         Switches {
             expand: self.expand.clone().or_else(|| others.expand.clone()),
             project: self.project.or_else(|| others.project.clone()),
-            rerank: self.rerank.or(others.rerank),
+            rerank: self.rerank.or_else(|| others.rerank.clone()),
         }
     }
 
@@ -144,13 +193,18 @@ impl Switches {
             };
             title += &format!(" +{variant}{toward}");
         }
-        match self.rerank {
+        match &self.rerank {
             Some(Rerank::Mmr(Mmr { lambda, sim, .. })) => {
                 let sim = sim.map_or_else(String::new, |name| format!(" by {name}"));
-                title += &format!(" +mmr {}{sim}", share(f64::from(lambda)));
+                title += &format!(" +mmr {}{sim}", share(f64::from(*lambda)));
             }
             Some(Rerank::Diversify(kind, weight)) => {
-                title += &format!(" +{kind} {}", share(f64::from(weight)));
+                title += &format!(" +{kind} {}", share(f64::from(*weight)));
+            }
+            Some(Rerank::Listwise(own)) => {
+                let set: Vec<String> = own.llm.iter().cloned().chain(own.set()).collect();
+                title += " +listwise";
+                title += &if set.is_empty() { String::new() } else { format!(" {}", set.join(" ")) };
             }
             None => {}
         }
@@ -170,12 +224,13 @@ impl fmt::Display for Switches {
                 Toward::Text(text) => write!(f, "+{variant}@={}", escaped(text))?,
             }
         }
-        match self.rerank {
+        match &self.rerank {
             Some(Rerank::Mmr(Mmr { lambda, norm, sim })) => {
-                write!(f, "+mmr@{lambda}{}", if norm == Norm::Dataset { ",norm=dataset" } else { "" })?;
+                write!(f, "+mmr@{lambda}{}", if *norm == Norm::Dataset { ",norm=dataset" } else { "" })?;
                 sim.map_or(Ok(()), |name| write!(f, ",sim={name}"))
             }
             Some(Rerank::Diversify(kind, weight)) => write!(f, "+{kind}@{weight}"),
+            Some(Rerank::Listwise(own)) => write!(f, "+{own}"),
             None => Ok(()),
         }
     }

@@ -22,6 +22,8 @@ fn a_recipe_that_is_written_is_read_back_the_same() {
         "minilm+keqe@n=3,n=5",
         "hybrid+grf@n=2",
         "bm25+q2d-prf@tokens=128",
+        "bm25+listwise",
+        "minilm+csqe+listwise@llm=org%2FModel%3A8b,top=40,window=10,step=5,words=100",
         "run:runs/dl19.tasb.json",
         "run:/a%20b/c%2Bd%40e%2C100%25:ü.run@ties=trec-eval+mmr@.75",
         "run:..%5Cr.jsonl+xquad",
@@ -70,6 +72,12 @@ fn a_wrong_recipe_says_what_was_expected() {
         ("minilm+mmr@.5,sim=bm25", "models list"),
         ("minilm+mmr+xquad", "one of"),
         ("minilm+keqe+csqe", "one expansion"),
+        ("bm25+listwise+mmr", "one of"),
+        ("bm25+listwise@20", "top=100"),
+        ("bm25+listwise@top=101", "at most 100"),
+        ("bm25+listwise@step=0", "found `step=0`"),
+        ("bm25+listwise@window=5", "step=10 and window=5"),
+        ("bm25+listwise@llm=", "llm=NAME"),
         ("minilm+csqe@3", "copies=2, answers=2"),
         ("minilm+csqe@answers=many", "found `answers=many`"),
         ("minilm+keqe@n=0", "n=5"),
@@ -99,6 +107,7 @@ fn a_title_names_what_is_on_and_nothing_else() {
     let title = |text: &str| text.parse::<Recipe>().unwrap().title();
     assert_eq!(title("bm25"), "BM25");
     assert_eq!(title("bm25@k1=1.2,b=.75+mmr@.75"), "BM25 k1=1.2 b=0.75 +mmr .75");
+    assert_eq!(title("bm25+listwise@llm=a%20b,top=20"), "BM25 +listwise a b top=20");
     assert_eq!(title("run:runs/dl19.tasb.json+mmr"), "dl19.tasb +mmr .75");
     assert_eq!(title("hybrid+csqe+pap-plus@2+xquad"), "Hybrid +csqe +pap-plus→2 +xquad .50");
 }

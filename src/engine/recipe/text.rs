@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::base::{Base, Recipe, RunFile};
 use super::escape::{escaped, escaped_but, unescaped, unescaped_whole};
-use super::switches::{Diversify, Mmr, Norm, Project, Rerank, Switches, Toward};
+use super::switches::{Diversify, Listwise, Mmr, Norm, Project, Rerank, Switches, Toward};
 use crate::encode::{Named, Source, registry};
 use crate::expand::{Expand, Kind};
 use crate::input;
 use crate::measure::trec::RunOrder;
 use crate::project::Variant;
 use crate::remote::{Place, Remote};
+use crate::rerank::POOL;
 use crate::retrieve::bm25::Bm25;
 
 /// Why a recipe is wrong.
@@ -137,12 +138,13 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
         "mmr" => Some(Rerank::Mmr(mmr(options)?)),
         "xquad" => Some(Rerank::Diversify(Diversify::Xquad, weight(options, Switches::BALANCE)?)),
         "pm2" => Some(Rerank::Diversify(Diversify::Pm2, weight(options, Switches::BALANCE)?)),
+        "listwise" => Some(Rerank::Listwise(listwise(options)?)),
         _ => None,
     };
     if let Some(rerank) = rerank {
         return match switches.rerank.replace(rerank) {
             None => Ok(switches),
-            Some(_) => Err("one of mmr, xquad and pm2".into()),
+            Some(_) => Err("one of mmr, xquad, pm2 and listwise".into()),
         };
     }
     if let Ok(kind) = name.parse::<Kind>() {
@@ -160,7 +162,7 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
             }
         }
         _ => Err(format!(
-            "a switch: mmr@.75, xquad@.5, pm2@.5, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; found `{name}`"
+            "a switch: mmr@.75, xquad@.5, pm2@.5, listwise, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; found `{name}`"
         )),
     }
 }
@@ -192,6 +194,39 @@ impl FromStr for Expand {
         let kind = name.parse::<Kind>().map_err(|unknown| error(unknown.to_string()))?;
         expand(kind, options).map_err(|expected| error(format!("expected {expected}")))
     }
+}
+
+fn listwise(options: &str) -> Result<Listwise, String> {
+    let mut own = Listwise::default();
+    for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+        let wrong = || {
+            let usual = Listwise::default();
+            format!(
+                "one of top={} (at most {}), window={} (2 to 100), step={} (1 to the window), words={} (1 to 10000; these are the \
+                 defaults) or llm=NAME, found `{option}`",
+                usual.top, usual.top, usual.window, usual.step, usual.words
+            )
+        };
+        let (name, value) = option.split_once('=').ok_or_else(wrong)?;
+        let number = |least: usize, most: usize| {
+            value.parse::<usize>().ok().filter(|number| (least..=most).contains(number)).ok_or_else(wrong)
+        };
+        match name {
+            "top" => own.top = number(2, POOL)?,
+            "window" => own.window = number(2, POOL)?,
+            "step" => own.step = number(1, POOL)?,
+            "words" => own.words = number(1, 10_000)?,
+            "llm" => own.llm = Some(unescaped(value).filter(|model| !model.is_empty()).ok_or_else(wrong)?),
+            _ => return Err(wrong()),
+        }
+    }
+    if own.step > own.window {
+        return Err(format!(
+            "a step of at most the window, so that no passage is left out, found step={} and window={}",
+            own.step, own.window
+        ));
+    }
+    Ok(own)
 }
 
 fn mmr(options: &str) -> Result<Mmr, String> {

@@ -181,3 +181,121 @@ fn an_interrupted_eval_names_its_signal_prints_no_table_and_can_be_run_again() {
     }
     workspace.run(&args).good();
 }
+
+mod sources {
+    //! Question sets built from other data sets.
+
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use serde_json::Value;
+
+    use crate::server::Server;
+
+    /// Runs the program.
+    fn parallax(data: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_parallax"));
+        let done = command.args(args).args(["--data-dir", &data.to_string_lossy()]).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    }
+
+    /// Writes statements for a claim that no rule reads, and finds that the argument supports the second.
+    fn of_claims(prompt: &str) -> String {
+        if prompt.starts_with("Two statements:") {
+            assert!(prompt.contains("[1] Cruelty, always. Animals suffer there."), "{prompt}");
+            return "B".into();
+        }
+        assert!(prompt.starts_with("Question: Cruelty, always."), "{prompt}");
+        r#"["Zoos are kind to animals.", "Zoos are cruel to animals."]"#.into()
+    }
+
+    #[test]
+    fn pairs_of_arguments_become_questions_by_rule_or_by_a_model_that_says_which_statement_supports() {
+        let data = tempfile::tempdir().unwrap();
+        let file = data.path().join("pairs.jsonl");
+        let lines = [
+            r#"{"_id": "zoo-pro01a", "title": "animals zoo", "text": "Zoos should be banned. Animals suffer there."}"#,
+            r#"{"_id": "zoo-pro01b", "title": "animals zoo", "text": "Zoos protect species."}"#,
+            r#"{"id": "x-con01-point", "title": "Zoos do not teach children", "text": "They only look."}"#,
+            r#"{"id": "x-con01-counter", "title": "", "text": "They learn a lot."}"#,
+            r#"{"id": "alone-point", "text": "Zoos should be free."}"#,
+            r#"{"id": 7, "argument": "Cruelty, always. Animals suffer there.", "counter": "Not in good zoos."}"#,
+        ];
+        fs::write(&file, lines.join("\n")).unwrap();
+        let args = ["statements", "--pair", &file.to_string_lossy()];
+        let (code, out, err) = parallax(data.path(), &args);
+        let made: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((code, made.len()), (Some(0), 2), "{out}{err}");
+        assert_eq!(made[0]["id"], "zoo-pro01");
+        assert_eq!(made[0]["question"], "Should zoos be banned?");
+        assert_eq!(made[0]["perspectives"][1], "Zoos should not be banned.");
+        assert_eq!(made[1]["question"], "Do zoos teach children?");
+        assert!(
+            err.contains("pairs.jsonl:6: left out: no rule makes a question of")
+                && err.contains("(--llm URL)"),
+            "{err}"
+        );
+        assert!(err.contains("2 questions from 3 rows: 2 by rule; left out: 1"), "{err}");
+        let server = Server::start(Vec::new(), of_claims);
+        let (_, out, err) =
+            parallax(data.path(), &[&args[..], &["--llm", &server.url, "--llm-model", "bear-7b"]].concat());
+        let last: Value =
+            serde_json::from_str(out.lines().nth(2).unwrap_or_else(|| panic!("{out}{err}"))).unwrap();
+        assert_eq!(
+            (&last["question"], &last["by"], &last["supports"]),
+            (&"Are zoos cruel to animals?".into(), &"llm".into(), &0.into())
+        );
+        assert_eq!(last["perspectives"][1], "Zoos are kind to animals.");
+        // The set is one that every command reads.
+        let set = data.path().join("set.jsonl");
+        fs::write(&set, &out).unwrap();
+        let (code, out, err) = parallax(data.path(), &["questions", "info", &set.to_string_lossy()]);
+        assert!(code == Some(0) && out.contains("\t3\t"), "{out}{err}");
+        fs::write(&file, "{\"id\": \"zoo\", \"text\": \"Zoos.\"}").unwrap();
+        let (code, _, err) = parallax(data.path(), &args);
+        assert!(
+            code == Some(2) && err.contains("pairs.jsonl:1: expected an `id` that ends with -point"),
+            "{err}"
+        );
+    }
+
+    #[test]
+    fn answers_of_kialo_and_options_of_opinionqa_become_statements_and_what_has_no_two_sides_is_named() {
+        let data = tempfile::tempdir().unwrap();
+        let (kialo, survey) = (data.path().join("kialo.jsonl"), data.path().join("info.csv"));
+        let lines = [
+            r#"{"question": "Should zoos be banned?", "answers": ["Yes", "No, zoos should be kept open."]}"#,
+            r#"{"name": "What is the best form of government?", "theses": [{"text": "Democracy"}, {"text": "A monarchy"}, {"text": "Anarchy"}]}"#,
+            r#"{"question": "Zoos?", "answers": ["Fine", "Cruel", "Both"]}"#,
+        ];
+        fs::write(&kialo, lines.join("\n")).unwrap();
+        let (code, out, err) =
+            parallax(data.path(), &["statements", "--from-answers", &kialo.to_string_lossy()]);
+        let made: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((code, made.len()), (Some(0), 2), "{out}{err}");
+        assert_eq!(
+            made[0]["perspectives"],
+            serde_json::json!(["Zoos should be banned.", "Zoos should be kept open."])
+        );
+        assert_eq!(made[1]["perspectives"][2], "Anarchy is the best form of government.");
+        assert!(err.contains("kialo.jsonl:3: left out: no rule makes a statement of the answer"), "{err}");
+        let rows = [
+            "key,question,references",
+            r#"GUN_W26,"Do you think guns should be banned?","['Yes', 'No', 'Refused']""#,
+            r#"PRAY_W26,How often do you pray?,"['Daily', 'Weekly', 'Monthly', 'Refused']""#,
+        ];
+        fs::write(&survey, rows.join("\n")).unwrap();
+        let args = ["statements", "--options", &survey.to_string_lossy()];
+        let (code, out, err) = parallax(data.path(), &args);
+        let made: Value =
+            serde_json::from_str(out.trim()).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+        assert_eq!((code, &made["id"]), (Some(0), &"GUN_W26".into()), "{err}");
+        assert_eq!(made["perspectives"][0], "Guns should be banned.");
+        assert!(err.contains("info.csv:3: left out: its 3 options have no two opposite ends"), "{err}");
+        fs::write(&survey, "key,text\n1,2").unwrap();
+        let (code, _, err) = parallax(data.path(), &args);
+        assert!(code == Some(2) && err.contains("info.csv:1: expected a header with `question`"), "{err}");
+    }
+}

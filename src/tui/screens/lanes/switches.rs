@@ -28,15 +28,16 @@ pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
     let on = !lane.recipe.switches.is_on(switch);
     match with_switch(app, &lane.recipe, switch, on) {
         Ok(recipe) => {
-            let was = lane.recipe.switches.rerank;
+            let was = lane.recipe.switches.rerank.clone();
             let effects = change(app, app.lane, recipe);
-            let name = |rerank: Option<Rerank>| match rerank {
+            let name = |rerank: &Option<Rerank>| match rerank {
                 Some(Rerank::Mmr(_)) => Some("MMR"),
                 Some(Rerank::Diversify(..)) => Some("the diversifier"),
+                Some(Rerank::Listwise(_)) => Some("the order by a language model"),
                 None => None,
             };
-            let now = app.lanes.get(app.lane).and_then(|lane| lane.recipe.switches.rerank);
-            if let (Some(was), Some(now)) = (name(was), name(now))
+            let now = app.lanes.get(app.lane).and_then(|lane| lane.recipe.switches.rerank.clone());
+            if let (Some(was), Some(now)) = (name(&was), name(&now))
                 && was != now
             {
                 app.notice = Some(format!("{now} takes the place of {was}: a list is put in order once"));
@@ -84,8 +85,11 @@ pub fn change_weight(app: &mut App, by: isize) -> Vec<Effect> {
         Some(Rerank::Mmr(Mmr { lambda, .. })) => *lambda = step(*lambda, by),
         // λ of MMR weights relevance; λ of a diversifier weights coverage.
         Some(Rerank::Diversify(_, lambda)) => *lambda = step(*lambda, -by),
-        None => {
-            app.notice = Some("nothing re-ranks this lane: switch on MMR (m) or the diversifier (v)".into());
+        rerank => {
+            app.notice = Some(match rerank {
+                Some(_) => "an order by a language model has no λ".into(),
+                None => "nothing re-ranks this lane: switch on MMR (m) or the diversifier (v)".into(),
+            });
             return Vec::new();
         }
     }
@@ -159,7 +163,7 @@ fn remember(options: &mut Options, recipe: &Recipe) {
     match switches.rerank {
         Some(Rerank::Mmr(mmr)) => options.mmr = mmr,
         Some(Rerank::Diversify(method, weight)) => options.diversify = (method, weight),
-        None => {}
+        Some(Rerank::Listwise(_)) | None => {}
     }
     if let Some(expand) = &switches.expand {
         options.expand = expand.clone();

@@ -163,16 +163,16 @@ fn form_row(
 /// A form's name.
 fn form_name(form: &Recipe, switch: Switch) -> String {
     let switches = &form.switches;
-    match (switch, switches.rerank) {
-        (Switch::Mmr, Some(Rerank::Mmr(Mmr { lambda, .. }))) => format!("λ {}", share(f64::from(lambda))),
+    match (switch, &switches.rerank) {
+        (Switch::Mmr, Some(Rerank::Mmr(Mmr { lambda, .. }))) => format!("λ {}", share(f64::from(*lambda))),
         (Switch::Diversify, Some(Rerank::Diversify(method, weight))) => {
-            format!("{method} {}", share(f64::from(weight)))
+            format!("{method} {}", share(f64::from(*weight)))
         }
         (Switch::Diversify, Some(Rerank::Mmr(Mmr { lambda, .. }))) => {
-            format!("MMR {}", share(f64::from(lambda)))
+            format!("MMR {}", share(f64::from(*lambda)))
         }
         (Switch::Mmr, Some(Rerank::Diversify(method, weight))) => {
-            format!("{method} {}", share(f64::from(weight)))
+            format!("{method} {}", share(f64::from(*weight)))
         }
         (Switch::Expand, _) if switches.expand.is_some() => {
             switches.expand.as_ref().map_or_else(String::new, ToString::to_string)
