@@ -144,12 +144,10 @@ pub fn draft(text: &str) -> Option<[String; 2]> {
     let asked = words.iter().take_while(|word| asking.contains(&bare(word).as_str())).count();
     let prefix: Vec<String> = words.drain(..asked).map(bare).collect();
     // Only after a preposition, or without a question, is the rest surely a noun phrase: after "why do" it is a clause.
-    let about = prefix
-        .last()
-        .is_some_and(|word| ["for", "against", "of", "about", "on", "over"].contains(&word.as_str()));
-    let phrase_alone = prefix.iter().all(|word| ["the", "a", "an"].contains(&word.as_str()));
-    let asks = text.contains('?') && words.len() > 2;
-    if words.is_empty() || !(about || phrase_alone && !asks) {
+    let last = prefix.last().map_or("", String::as_str);
+    let about = matches!(last, "for" | "against" | "of" | "about" | "on" | "over");
+    let phrase_alone = prefix.iter().all(|word| matches!(word.as_str(), "the" | "a" | "an"));
+    if !(about || phrase_alone && (words.len() <= 2 || !text.contains('?'))) {
         return None;
     }
     let phrase = words.join(" ");

@@ -289,8 +289,7 @@ pub fn label(app: &mut App, action: Action) -> Vec<Effect> {
         app.notice = Some("a replay writes no labels".into());
         return Vec::new();
     }
-    let statements = app.question.perspectives.clone();
-    let sides = app.question.sides();
+    let (statements, sides) = (app.question.perspectives.clone(), app.question.sides());
     if statements.is_empty() {
         let key = app.key(Context::Lanes, Action::EditStatements);
         app.notice = Some(format!("this question has no statements to label: {key} types them"));
