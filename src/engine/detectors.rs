@@ -215,7 +215,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let all = detectors(folder.path());
         assert_eq!((all[0].name.as_str(), all[0].presence, all.len()), ("builtin", Presence::BuiltIn, 5));
-        assert!(all[0].measured.contains("right side ."), "{}", all[0].measured);
+        assert!(all[0].measured.contains("side right ."), "{}", all[0].measured);
         assert!(all[1..].iter().all(|one| one.presence == Presence::OnHub && one.measured == NOT_MEASURED));
         let place = super::folder(folder.path(), &all[3].origin);
         std::fs::create_dir_all(&place).unwrap();
