@@ -1,13 +1,11 @@
 //! Builds questions with their statements from other data sets: an argument and its counter-argument (ArguAna), answers to a question
-//! (Kialo), and the options of a survey's question (OpinionQA).
-//!
-//! What the rules do not decide is left, with the reason, to a language model or a person.
+//! (Kialo), and the options of a survey's question (OpinionQA). What the rules leave open goes to a language model or a person.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::statements::{ask, is_sentence, statements};
@@ -109,9 +107,7 @@ pub fn read(path: &Path, material: Material) -> Result<Vec<Row>, InputError> {
     }
     if rows.is_empty() {
         let advice = match material {
-            Material::Pairs => {
-                "a pair has an argument and its counter-argument, such as x-point and x-counter"
-            }
+            Material::Pairs => "a pair is an argument and its counter-argument: x-point, x-counter",
             _ => "give it one question a line",
         };
         return Err(InputError::Empty { path: path.into(), what: "the file", advice });
@@ -120,7 +116,11 @@ pub fn read(path: &Path, material: Material) -> Result<Vec<Row>, InputError> {
 }
 
 fn object(line: &str) -> Result<Object, Expected> {
-    serde_json::from_str(line).map_err(|error| Expected(format!("one JSON object a line ({error})")))
+    let read = serde_json::from_str(line).and_then(|mut fields: Map<String, Value>| {
+        fields.retain(|_, value| !value.is_null());
+        serde_json::from_value(Value::Object(fields))
+    });
+    read.map_err(|error| Expected(format!("one JSON object a line ({error})")))
 }
 
 fn id_of(value: &Value) -> Option<String> {

@@ -219,7 +219,7 @@ mod sources {
             r#"{"_id": "zoo-pro01a", "title": "animals zoo", "text": "Zoos should be banned. Animals suffer there."}"#,
             r#"{"_id": "zoo-pro01b", "title": "animals zoo", "text": "Zoos protect species."}"#,
             r#"{"id": "x-con01-point", "title": "Zoos do not teach children", "text": "They only look."}"#,
-            r#"{"id": "x-con01-counter", "title": "", "text": "They learn a lot."}"#,
+            r#"{"id": "x-con01-counter", "title": null, "text": "They learn a lot."}"#,
             r#"{"id": "alone-point", "text": "Zoos should be free."}"#,
             r#"{"id": 7, "argument": "Cruelty, always. Animals suffer there.", "counter": "Not in good zoos."}"#,
         ];
