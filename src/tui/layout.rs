@@ -3,7 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Lane};
-use super::widgets::text::wrap;
+use super::widgets::text::{columns_of, wrap};
 use crate::report::safe;
 
 /// The most lanes shown side by side.
@@ -164,6 +164,16 @@ fn take_bottom(rest: &mut Rect, rows: u16) -> Rect {
     let rows = rows.min(rest.height);
     rest.height -= rows;
     Rect { y: rest.y + rest.height, height: rows, ..*rest }
+}
+
+/// The lanes' names above them, each between two blanks and after a third, in a row of this width.
+pub fn tab_names(app: &App, width: u16) -> Vec<String> {
+    let (titles, width) = (app.titles(), usize::from(width));
+    if titles.iter().map(|title| columns_of(title) + 3).sum::<usize>() <= width {
+        return titles;
+    }
+    let each = (width / titles.len().max(1)).saturating_sub(3);
+    (0..titles.len()).map(|i| app.short_title(i, each)).collect()
 }
 
 /// The lane and the passage at a position, by their indices.

@@ -53,7 +53,7 @@ pub fn update_in_burst(app: &mut App, msg: Msg, stale: &mut bool) -> Vec<Effect>
 
 /// Works out whatever is drawn and depends on something that changed.
 pub fn refresh(app: &mut App) {
-    lanes::refresh(app);
+    lanes::update::refresh(app);
     let page = page(app.screen);
     page.refresh(app);
     let below = page.context(app);
@@ -281,6 +281,7 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
                 }
                 let effects = question::ask(app);
                 offer_statements(app);
+                app.notice = app.not_opened.take().or(app.notice.take());
                 return effects;
             }
             question::complete(app);
@@ -289,7 +290,7 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
             app.jobs.retain(|(progress, _)| progress.job == Job::Gathering);
             (app.settled, app.typing) = (true, false);
             if std::mem::take(&mut app.returns) {
-                app.notice = Some(format!("{reason}; the corpus from before is opened again"));
+                app.not_opened = Some(format!("{reason}; the corpus from before is open again"));
                 return vec![Effect::ReturnToCorpus];
             }
             app.corpus = Corpus::Failed(reason);

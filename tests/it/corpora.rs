@@ -633,7 +633,7 @@ fn the_demo_file_of_pir_opens_in_the_explorer_with_its_gold_marked() {
     assert_eq!(code, Some(0), "{error}");
     // Passage 1 is gold of this query in either lane, and the other passages are not.
     let marked = |mark: &str, text: &str| {
-        shown.lines().map(|line| line.matches(&format!("{mark}  {text}")).count()).sum::<usize>()
+        shown.lines().map(|line| line.matches(&format!("{mark} {text}")).count()).sum::<usize>()
     };
     assert!(shown.contains("judged by gold labels"), "{shown}");
     assert_eq!(marked("◆A", "Cages in zoos make animals suffer."), 2, "{shown}");

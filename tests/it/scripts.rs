@@ -53,10 +53,7 @@ fn column(line: &str, text: &str) -> Option<u16> {
 fn a_corpus_that_cannot_be_opened_leaves_the_one_before_it() {
     let frame =
         Theatre::new().play(140, 40, "Should zoos be banned?<Enter><Wait>C/no/such.jsonl<Enter><Wait><Wait>");
-    has(
-        &frame,
-        &["no such file", "the corpus from before is opened again", "Zoos should be banned.", "MRecall@5"],
-    );
+    has(&frame, &["no such file", "the corpus from before is open", "Zoos should be banned.", "MRecall@5"]);
 }
 
 #[test]
@@ -155,8 +152,8 @@ fn statements_typed_by_the_user_are_judged() {
 
 #[test]
 fn a_question_without_a_word_of_the_corpus_is_not_an_error() {
-    let draft = Theatre::new().play(140, 40, "qzxv wvkj<Enter><Wait>");
-    has(&draft, &["There is a good case for qzxv wvkj."]);
-    let lanes = Theatre::new().play(140, 40, "qzxv wvkj<Enter><Wait><Esc>");
+    let theatre = Theatre::new();
+    let lanes = theatre.play(140, 40, "qzxv wvkj<Enter><Wait>");
     has(&lanes, &["Nothing found", "press i to type them"]);
+    has(&theatre.play(140, 40, "qzxv wvkj<Enter><Wait>i"), &["There is a good case for qzxv wvkj."]);
 }

@@ -169,7 +169,7 @@ fn wrong_arguments_are_reported_before_any_request() {
         (&["Q?", "--provider", "urls:bad.txt", "--name", "../up"], "without slashes"),
         (&["--provider", "urls:bad.txt"], "--questions"),
         (&[" ", "--provider", "urls:bad.txt"], "empty"),
-        (&["Q?", "--provider", "urls:bad.txt"], "1..=120"),
+        (&["Q?", "--provider", "urls:bad.txt", "--delay", "0"], "1..=120"),
         (&["Q?", "--provider", "wikipedia:en", "--config", "none.toml"], "no such file"),
         (&["Q?", "--provider", "wikipedia:EN"], "wikipedia:LANGUAGE"),
     ] {

@@ -10,7 +10,6 @@ use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 use unicode_width::UnicodeWidthStr;
 
 use super::figures::{self, cell, counts, missing_forms};
-use super::update::tab_names;
 use crate::corpus::PassageIx;
 use crate::corpus::store::NONE;
 use crate::engine::Ranked;
@@ -20,7 +19,7 @@ use crate::report::safe;
 use crate::tui::app::{App, Corpus, Lane, LaneState, NUMBERS};
 use crate::tui::config::Tint;
 use crate::tui::keymap::{Action, Context};
-use crate::tui::layout::{LanePanes, Panes, arrange};
+use crate::tui::layout::{LanePanes, Panes, arrange, tab_names};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::header::NAME;
 use crate::tui::widgets::text::{columns_of, fit, passage_span, say, span, wrap};

@@ -10,11 +10,9 @@ use std::sync::Arc;
 
 use crate::detect::LabelSource;
 use crate::engine::recipe::Switch;
-use crate::engine::sycophancy::shares_of;
-use crate::engine::{Change, Doubt, Figures, Judgments, Ranked, Ranking, Shares};
+use crate::engine::{Change, Doubt, Figures, Ranking};
 use crate::question::Question;
 use crate::report::marks::Mark;
-use crate::tui::app::{App, Lane, LaneState};
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
 
 impl Screen {
@@ -279,99 +277,3 @@ pub const KEYS: &[Binding] = &[
     bind(Context::Lanes, &["R"], Action::Record, "", "record the session in the present folder, or stop"),
     bind(Context::Lanes, &["i"], Action::EditStatements, "statements", "edit the question's statements"),
 ];
-
-/// Recomputes the figures of every lane whose inputs have changed.
-pub fn refresh(app: &mut App) {
-    let judgments = &app.judgments;
-    let state = (judgments.revision(), judgments.perspectives, judgments.source);
-    let base = app.acts.baseline(&app.question);
-    let pair = |lane: &Lane| lane.reworded.as_ref().and_then(|lists| lists.clone().ok());
-    let inputs = app.lanes.iter().map(|lane| Inputs {
-        ready: lane.state == LaneState::Ready,
-        list: Arc::clone(&lane.ranking),
-        reworded: pair(lane),
-        before: base.and_then(|base| {
-            let before = base.lane(lane.id)?;
-            Some(BeforeInputs {
-                list: Arc::clone(&before.ranking),
-                reworded: pair(before),
-                k: base.k,
-                judgments: (base.judgments.revision(), base.judgments.source),
-                labelled: base.labels != app.acts.labels,
-            })
-        }),
-        judgments: state,
-        question: app.question.clone(),
-        k: app.k,
-        filter: app.filter.line.value().to_owned(),
-    });
-    let inputs: Vec<Inputs> = inputs.collect();
-    let mut changed = false;
-    for (i, inputs) in inputs.into_iter().enumerate() {
-        let lane = &app.lanes[i];
-        if !lane.figures.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
-            app.lanes[i].figures = compute(app, lane, inputs);
-            changed = true;
-        }
-    }
-    if changed {
-        let tops = app.lanes.iter().flat_map(|lane| lane.ranking.iter().take(app.k));
-        app.judged_by = Shares::of(&app.judgments, tops.map(|ranked| ranked.at));
-    }
-}
-
-fn compute(app: &App, lane: &Lane, inputs: Inputs) -> LaneFigures {
-    let (judgments, question, k) = (&app.judgments, &app.question, app.k);
-    let now = inputs.ready.then(|| Figures::of(&inputs.list, judgments, question, k)).flatten();
-    let judged = now.as_ref().is_some_and(|now| now.complete() && now.returned > 0);
-    let doubt = judged.then(|| Figures::doubt(&inputs.list, judgments, question, k)).flatten();
-    let marks =
-        |list: &[Ranked]| -> Vec<Mark> { list.iter().take(k).map(|ranked| app.mark(ranked.at)).collect() };
-    let asked = inputs.reworded.as_ref().filter(|_| now.is_some()).map(|lists| {
-        lists
-            .each_ref()
-            .map(|list| Reworded { marks: marks(list), lean: lean_of(list, judgments, question, k) })
-    });
-    let mut figures = LaneFigures {
-        marks: if inputs.ready { marks(&inputs.list) } else { Vec::new() },
-        asked,
-        doubt,
-        unlike: inputs.reworded.as_ref().is_some_and(|lists| expanded_differently(&inputs.list, lists)),
-        shown: app.shown(lane),
-        ..LaneFigures::default()
-    };
-    let shift = |lists: &[Ranking; 2], judgments: &Judgments, k: usize| {
-        let [first, other] = lists.each_ref().map(|list| lean_of(list, judgments, question, k));
-        Some(first? - other?)
-    };
-    let shift_now = inputs.reworded.as_ref().and_then(|lists| shift(lists, judgments, k));
-    figures.shift = shift_now.map(|shift| (shift, None));
-    if let (Some(now), Some(before), Some(base)) = (&now, &inputs.before, app.acts.baseline(question)) {
-        let alike = base.k == k && base.judgments.source == judgments.source && !before.labelled;
-        figures.change = if alike {
-            Figures::change((&inputs.list, &before.list), judgments, question, k)
-        } else {
-            let was = Figures::of(&before.list, &base.judgments, question, base.k);
-            let doubt_before = Figures::doubt(&before.list, &base.judgments, question, base.k);
-            was.and_then(|was| Figures::difference((now, doubt.as_ref()), (&was, doubt_before.as_ref())))
-        };
-        let judged_before = if alike { judgments } else { &base.judgments };
-        let was = before.reworded.as_ref().and_then(|lists| shift(lists, judged_before, base.k));
-        if let Some((shift, difference)) = &mut figures.shift {
-            *difference = was.map(|was| *shift - was);
-        }
-        figures.before = Some(Arc::clone(&before.list));
-    }
-    LaneFigures { now, inputs: Some(inputs), ..figures }
-}
-
-/// The lean of a list's first k; `None` until they are judged.
-fn lean_of(list: &[Ranked], judgments: &Judgments, question: &Question, k: usize) -> Option<f64> {
-    let settled = list.iter().take(k).all(|ranked| judgments.is_complete(ranked.at));
-    shares_of(judgments, question, list, k).filter(|_| settled).map(|shares| shares.lean())
-}
-
-fn expanded_differently(neutral: &Ranking, asked: &[Ranking; 2]) -> bool {
-    let form = |list: &Ranking| list.trace.expansion().map(|expansion| expansion.describe());
-    asked.iter().any(|list| form(list) != form(neutral))
-}

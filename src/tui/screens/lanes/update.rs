@@ -1,16 +1,21 @@
 //! The lanes: moving the cursor, changing k and the label source, and adding, dropping and ordering lanes.
 
+use std::sync::Arc;
+
 use crossterm::event::{Event, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::{draw, question, switches};
-use crate::engine::{Batch, Recipe};
+use super::{BeforeInputs, Inputs, LaneFigures, Reworded, draw, question, switches};
+use crate::engine::sycophancy::shares_of;
+use crate::engine::{Batch, Figures, Judgments, Ranked, Ranking, Recipe, Shares};
+use crate::question::Question;
+use crate::report::marks::Mark;
 use crate::tui::app::{App, Corpus, Filter, Lane, LaneState};
 use crate::tui::keymap::{Action, Context, Screen};
-use crate::tui::layout::{border_at, drag_border, keep_in_view, panes, passage_at, visible};
+use crate::tui::layout::{border_at, drag_border, keep_in_view, panes, passage_at, tab_names, visible};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::palette::{Palette, Picker};
@@ -141,16 +146,6 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
         _ => {}
     }
     None
-}
-
-/// The lanes' names above them, each between two blanks and after a third, in a row of this width.
-pub fn tab_names(app: &App, width: u16) -> Vec<String> {
-    let (titles, width) = (app.titles(), usize::from(width));
-    if titles.iter().map(|title| columns_of(title) + 3).sum::<usize>() <= width {
-        return titles;
-    }
-    let each = (width / titles.len().max(1)).saturating_sub(3);
-    (0..titles.len()).map(|i| app.short_title(i, each)).collect()
 }
 
 /// Performs an action on the lanes.
@@ -385,4 +380,100 @@ fn shift_lane(app: &mut App, by: isize) -> Vec<Effect> {
     app.lane = other;
     keep_in_view(app);
     question::go_on(app)
+}
+
+/// Recomputes the figures of every lane whose inputs have changed.
+pub fn refresh(app: &mut App) {
+    let judgments = &app.judgments;
+    let state = (judgments.revision(), judgments.perspectives, judgments.source);
+    let base = app.acts.baseline(&app.question);
+    let pair = |lane: &Lane| lane.reworded.as_ref().and_then(|lists| lists.clone().ok());
+    let inputs = app.lanes.iter().map(|lane| Inputs {
+        ready: lane.state == LaneState::Ready,
+        list: Arc::clone(&lane.ranking),
+        reworded: pair(lane),
+        before: base.and_then(|base| {
+            let before = base.lane(lane.id)?;
+            Some(BeforeInputs {
+                list: Arc::clone(&before.ranking),
+                reworded: pair(before),
+                k: base.k,
+                judgments: (base.judgments.revision(), base.judgments.source),
+                labelled: base.labels != app.acts.labels,
+            })
+        }),
+        judgments: state,
+        question: app.question.clone(),
+        k: app.k,
+        filter: app.filter.line.value().to_owned(),
+    });
+    let inputs: Vec<Inputs> = inputs.collect();
+    let mut changed = false;
+    for (i, inputs) in inputs.into_iter().enumerate() {
+        let lane = &app.lanes[i];
+        if !lane.figures.inputs.as_ref().is_some_and(|before| before.same(&inputs)) {
+            app.lanes[i].figures = compute(app, lane, inputs);
+            changed = true;
+        }
+    }
+    if changed {
+        let tops = app.lanes.iter().flat_map(|lane| lane.ranking.iter().take(app.k));
+        app.judged_by = Shares::of(&app.judgments, tops.map(|ranked| ranked.at));
+    }
+}
+
+fn compute(app: &App, lane: &Lane, inputs: Inputs) -> LaneFigures {
+    let (judgments, question, k) = (&app.judgments, &app.question, app.k);
+    let now = inputs.ready.then(|| Figures::of(&inputs.list, judgments, question, k)).flatten();
+    let judged = now.as_ref().is_some_and(|now| now.complete() && now.returned > 0);
+    let doubt = judged.then(|| Figures::doubt(&inputs.list, judgments, question, k)).flatten();
+    let marks =
+        |list: &[Ranked]| -> Vec<Mark> { list.iter().take(k).map(|ranked| app.mark(ranked.at)).collect() };
+    let asked = inputs.reworded.as_ref().filter(|_| now.is_some()).map(|lists| {
+        lists
+            .each_ref()
+            .map(|list| Reworded { marks: marks(list), lean: lean_of(list, judgments, question, k) })
+    });
+    let mut figures = LaneFigures {
+        marks: if inputs.ready { marks(&inputs.list) } else { Vec::new() },
+        asked,
+        doubt,
+        unlike: inputs.reworded.as_ref().is_some_and(|lists| expanded_differently(&inputs.list, lists)),
+        shown: app.shown(lane),
+        ..LaneFigures::default()
+    };
+    let shift = |lists: &[Ranking; 2], judgments: &Judgments, k: usize| {
+        let [first, other] = lists.each_ref().map(|list| lean_of(list, judgments, question, k));
+        Some(first? - other?)
+    };
+    let shift_now = inputs.reworded.as_ref().and_then(|lists| shift(lists, judgments, k));
+    figures.shift = shift_now.map(|shift| (shift, None));
+    if let (Some(now), Some(before), Some(base)) = (&now, &inputs.before, app.acts.baseline(question)) {
+        let alike = base.k == k && base.judgments.source == judgments.source && !before.labelled;
+        figures.change = if alike {
+            Figures::change((&inputs.list, &before.list), judgments, question, k)
+        } else {
+            let was = Figures::of(&before.list, &base.judgments, question, base.k);
+            let doubt_before = Figures::doubt(&before.list, &base.judgments, question, base.k);
+            was.and_then(|was| Figures::difference((now, doubt.as_ref()), (&was, doubt_before.as_ref())))
+        };
+        let judged_before = if alike { judgments } else { &base.judgments };
+        let was = before.reworded.as_ref().and_then(|lists| shift(lists, judged_before, base.k));
+        if let Some((shift, difference)) = &mut figures.shift {
+            *difference = was.map(|was| *shift - was);
+        }
+        figures.before = Some(Arc::clone(&before.list));
+    }
+    LaneFigures { now, inputs: Some(inputs), ..figures }
+}
+
+/// The lean of a list's first k; `None` until they are judged.
+fn lean_of(list: &[Ranked], judgments: &Judgments, question: &Question, k: usize) -> Option<f64> {
+    let settled = list.iter().take(k).all(|ranked| judgments.is_complete(ranked.at));
+    shares_of(judgments, question, list, k).filter(|_| settled).map(|shares| shares.lean())
+}
+
+fn expanded_differently(neutral: &Ranking, asked: &[Ranking; 2]) -> bool {
+    let form = |list: &Ranking| list.trace.expansion().map(|expansion| expansion.describe());
+    asked.iter().any(|list| form(list) != form(neutral))
 }
