@@ -26,7 +26,6 @@ from sklearn.metrics import roc_auc_score
 import common
 import model as M
 import packed
-from prepare import negate
 
 # share of the groups drawn from each source
 STAGE = {
@@ -35,7 +34,7 @@ STAGE = {
         "semi-automatic-wiki-alone": .03, "fever": .02, "healthver": .02, "climate-fever": .01, "argq": .11, "argq-long": .02,
         "perspectrum": .09, "perspectrum-other": .01, "kpa": .03, "kpa-other": .01, "iam": .04, "rfd": .01, "arguana": .02,
         "debate": .03, "debate-point": .01},
-    2: {"labels": .21, "negated": .07, "web": .12, "written": .11, "contrast": .065, "written-other": .05, "rfd": .01, "arguana": .01, "debate": .01,
+    2: {"labels": .21, "web": .12, "written": .11, "contrast": .065, "written-other": .05, "rfd": .01, "arguana": .01, "debate": .01,
         "argq": .006, "argq-long": .004, "perspectrum": .01, "debate-point": .003, "arguana-point": .003, "lingnli": .008, "mnli": .004,
         "counterfactual-snli": .004, "healthver": .002, "climate-fever": .002},
 }
@@ -111,20 +110,6 @@ def select(rows, shares):
     dev = [r for r in rows if r["split"] == "dev" and source(r) == "labels"
            or r["split"] == "check" and source(r) in ("written", "contrast") and r["two"] != "-"]
     return train, dev
-
-
-def negated(train):
-    """The passages with a side again, under the negations of their statements: who supports the one opposes the other."""
-    own, out = {}, []
-    for r in train:
-        own.setdefault((r["group"], r["passage"]), set()).add(r["statement"])
-    turned = {"supports": "opposes", "opposes": "supports"}
-    for r in train:
-        if source(r) in ("labels", "web", "written", "contrast") and r.get("two") in ("A", "B") and r["label"] in turned:
-            n = negate(r["statement"])
-            if n and n not in own[r["group"], r["passage"]]:
-                out.append(dict(r, statement=n, label=turned[r["label"]], source="negated", group=f'{r["group"]} not'))
-    return out
 
 
 def watched(dev, n, seed):
@@ -325,8 +310,6 @@ def main():
             a.minutes, a.steps = total[0] * part, round(total[1] * part)
         shares = STAGE[stage]
         train, dev = trial(*select(rows, shares), a.limit)
-        if "negated" in shares:
-            train += negated(train)
         dev = watched(dev, a.watch, a.seed)
         m = M.from_base(a.base, seed=a.seed)
         if init:
