@@ -127,7 +127,7 @@ fn sentence(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, widt
     let [in_words, brief] = [false, true].map(|brief| counts(app, &lane.marks, theme, brief));
     // The words give way to a difference and to what is still open, and Prec@k gives way to the words.
     let matters = right.len() > 1 || !figures.complete();
-    let needed = if matters { width_of(&right) + 1 } else { 0 };
+    let needed = if matters { width_of(&right) + 1 } else { 1 };
     let left = if width_of(&in_words) + needed > width { brief } else { in_words };
     let right = if width_of(&left) + 1 + width_of(&right) > width { Vec::new() } else { right };
     ends(left, right, width)
