@@ -1,15 +1,19 @@
-//! Explains a passage's rank in a lane, from the list's trace and, for the shares of terms, from the index.
+//! Explains a passage's rank in a lane, from the list's trace and, for the shares of terms, from the index; and which passages turn the stance
+//! of a list.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
+use super::judgments::Judgments;
 use super::list::{LaneError, List, Projected, Step, Stood, Wording};
 use super::recipe::{Base, Diversify, Recipe, RunFile};
 use super::setup::Setup;
 use crate::corpus::PassageIx;
 use crate::encode::{Role, Similarity};
 use crate::project::Variant;
+use crate::question::Question;
+use crate::read::pattern::{Sides, Stance, removed_to_turn, stances, turns};
 use crate::remote::By;
 use crate::retrieve::RetrieveError;
 use crate::retrieve::bm25::{Bm25, TermRetriever};
@@ -304,11 +308,57 @@ fn vectors(
     Ok(Some(Explanation::Vectors { similarity, plain, projected: point, texts }))
 }
 
+/// How the passages of a list change its stance. Passages are numbered by their places, from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StanceTimeline {
+    /// The stance after each passage.
+    pub stances: Vec<Stance>,
+    /// The passages that changed the stance when they were added.
+    pub turns: Vec<usize>,
+    /// The fewest passages of one side whose removal changes the last stance.
+    pub removed: Option<Vec<usize>>,
+    /// The passages whose removal alone changes it.
+    pub alone: Vec<usize>,
+    /// How many of the passages are judged.
+    pub judged: usize,
+}
+
+impl StanceTimeline {
+    /// The timeline of these passages in this order; `None` if the question is not two-sided.
+    pub fn of(question: &Question, judgments: &Judgments, passages: &[PassageIx]) -> Option<Self> {
+        let [first, other] = question.sides()?;
+        let support: Vec<_> = passages.iter().map(|at| judgments.support(*at)).collect();
+        let sides: Vec<Sides> = support
+            .iter()
+            .map(|set| set.map_or((false, false), |set| (set.contains(first), set.contains(other))))
+            .collect();
+        let stances = stances(&sides);
+        let last = stances.last().copied().unwrap_or(Stance::Silent);
+        let without = |at: &usize| {
+            let kept: Vec<Sides> = (0..sides.len()).filter(|i| i != at).map(|i| sides[i]).collect();
+            self::stances(&kept).last().copied().unwrap_or(Stance::Silent) != last
+        };
+        Some(StanceTimeline {
+            turns: turns(&stances),
+            removed: removed_to_turn(&sides),
+            alone: (0..sides.len()).filter(without).collect(),
+            judged: support.iter().flatten().count(),
+            stances,
+        })
+    }
+
+    /// The stance of all passages together.
+    pub fn last(&self) -> Stance {
+        self.stances.last().copied().unwrap_or(Stance::Silent)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::list::Trace;
     use super::super::opening::Opening;
     use super::*;
+    use crate::detect::{LabelSource, PairLabels};
     use crate::work::Stop;
 
     #[test]
@@ -353,5 +403,29 @@ mod tests {
         let at = setup.corpus.find("a").unwrap();
         let reasons = explain(&setup, &list, "zoos", at).unwrap();
         assert!(matches!(reasons.as_slice(), [Explanation::Elsewhere { .. }]), "{reasons:?}");
+    }
+
+    #[test]
+    fn a_timeline_counts_what_is_judged_and_knows_the_side_that_supports() {
+        let question =
+            Question { perspectives: vec!["a".into(), "b".into()], supports: Some(1), ..Question::default() };
+        let mut judgments = Judgments::new(&question, LabelSource::Gold, Default::default());
+        let mut write = |at: u32, sides: [bool; 2]| {
+            for (i, side) in sides.into_iter().enumerate() {
+                judgments.write(PassageIx(at), i, PairLabels { gold: Some(side), ..PairLabels::default() });
+            }
+        };
+        write(0, [false, true]);
+        write(1, [true, false]);
+        write(2, [true, false]);
+        let places: Vec<PassageIx> = (0..4).map(PassageIx).collect();
+        let timeline = StanceTimeline::of(&question, &judgments, &places).unwrap();
+        use Stance::*;
+        assert_eq!(timeline.stances, [Supports, Supports, Balanced, Balanced]);
+        assert_eq!((timeline.turns.clone(), timeline.judged, timeline.last()), (vec![2], 3, Balanced));
+        assert_eq!(timeline.removed, Some(vec![0]));
+        assert_eq!(timeline.alone, [0, 1, 2]);
+        let many = Question { supports: None, ..question };
+        assert_eq!(StanceTimeline::of(&many, &judgments, &places), None);
     }
 }

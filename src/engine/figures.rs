@@ -20,7 +20,6 @@ use crate::measure::score::{Evidence, SupportEvidence, score};
 use crate::measure::uncertainty::{DRAWS, Doubted, Spread, draw};
 use crate::measure::{Measure, PerspectiveCount, SupportSet};
 use crate::question::Question;
-use crate::read::pattern::{Sides, Stance, removed_to_turn, stances, turns};
 
 /// The first rank at which a list supports a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,10 +244,24 @@ impl Figures {
         if self.is_measured() { text() } else { "–".into() }
     }
 
+    /// The text of MRecall, or a dash as long as an open passage can still raise it.
+    pub fn mrecall_text(&self) -> String {
+        let known = self.complete() || self.mrecall == 1.0;
+        if known { self.shown(|| format!("{:.0}", self.mrecall)) } else { "–".into() }
+    }
+
+    /// The lean of the top k; `None` until it is judged, or without two sides.
+    pub fn lean(&self) -> Option<f64> {
+        self.sides.filter(|_| self.is_whole()).map(SideShares::lean)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.is_measured() && self.complete()
+    }
+
     /// How the figures differ from those of `before`; `None` unless the top k of both are judged.
     pub fn change_from(&self, before: &Figures) -> Option<Change> {
-        let whole = |figures: &Figures| figures.is_measured() && figures.complete();
-        (whole(self) && whole(before)).then(|| Change {
+        (self.is_whole() && before.is_whole()).then(|| Change {
             k: self.k,
             mrecall: self.mrecall - before.mrecall,
             prec: self.prec - before.prec,
@@ -368,81 +381,12 @@ fn best_of_unclear(
     supports.iter().zip(top).map(&mut best).collect()
 }
 
-/// How the passages of a list change its stance. Passages are numbered by their places, from 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StanceTimeline {
-    /// The stance after each passage.
-    pub stances: Vec<Stance>,
-    /// The passages that changed the stance when they were added.
-    pub turns: Vec<usize>,
-    /// The fewest passages of one side whose removal changes the last stance.
-    pub removed: Option<Vec<usize>>,
-    /// The passages whose removal alone changes it.
-    pub alone: Vec<usize>,
-    /// How many of the passages are judged.
-    pub judged: usize,
-}
-
-impl StanceTimeline {
-    /// The timeline of these passages in this order; `None` if the question is not two-sided.
-    pub fn of(question: &Question, judgments: &Judgments, passages: &[PassageIx]) -> Option<Self> {
-        let [first, other] = question.sides()?;
-        let support: Vec<_> = passages.iter().map(|at| judgments.support(*at)).collect();
-        let sides: Vec<Sides> = support
-            .iter()
-            .map(|set| set.map_or((false, false), |set| (set.contains(first), set.contains(other))))
-            .collect();
-        let stances = stances(&sides);
-        let last = stances.last().copied().unwrap_or(Stance::Silent);
-        let without = |at: &usize| {
-            let kept: Vec<Sides> = (0..sides.len()).filter(|i| i != at).map(|i| sides[i]).collect();
-            self::stances(&kept).last().copied().unwrap_or(Stance::Silent) != last
-        };
-        Some(StanceTimeline {
-            turns: turns(&stances),
-            removed: removed_to_turn(&sides),
-            alone: (0..sides.len()).filter(without).collect(),
-            judged: support.iter().flatten().count(),
-            stances,
-        })
-    }
-
-    /// The stance of all passages together.
-    pub fn last(&self) -> Stance {
-        self.stances.last().copied().unwrap_or(Stance::Silent)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::corpus::Passage;
     use crate::detect::{LabelSource, PairLabels, Reading};
     use std::sync::Arc;
-
-    #[test]
-    fn a_timeline_counts_what_is_judged_and_knows_the_side_that_supports() {
-        let question =
-            Question { perspectives: vec!["a".into(), "b".into()], supports: Some(1), ..Question::default() };
-        let mut judgments = Judgments::new(&question, LabelSource::Gold, Default::default());
-        let mut write = |at: u32, sides: [bool; 2]| {
-            for (i, side) in sides.into_iter().enumerate() {
-                judgments.write(PassageIx(at), i, PairLabels { gold: Some(side), ..PairLabels::default() });
-            }
-        };
-        write(0, [false, true]);
-        write(1, [true, false]);
-        write(2, [true, false]);
-        let places: Vec<PassageIx> = (0..4).map(PassageIx).collect();
-        let timeline = StanceTimeline::of(&question, &judgments, &places).unwrap();
-        use Stance::*;
-        assert_eq!(timeline.stances, [Supports, Supports, Balanced, Balanced]);
-        assert_eq!((timeline.turns.clone(), timeline.judged, timeline.last()), (vec![2], 3, Balanced));
-        assert_eq!(timeline.removed, Some(vec![0]));
-        assert_eq!(timeline.alone, [0, 1, 2]);
-        let many = Question { supports: None, ..question };
-        assert_eq!(StanceTimeline::of(&many, &judgments, &places), None);
-    }
 
     fn list(count: u32) -> Vec<Ranked> {
         let ranked = |at: u32| Ranked {
@@ -477,6 +421,29 @@ mod tests {
         let open = Figures::of(&list, &judgments, &question, 5).unwrap();
         assert!(!open.complete() && figures.complete());
         assert_eq!(Figures::change((&list, &list[..1]), &judgments, &question, 5), None);
+    }
+
+    #[test]
+    fn with_labels_by_hand_alone_nothing_is_said_of_what_nobody_has_labelled() {
+        let question =
+            Question { perspectives: vec!["a".into(), "b".into()], supports: Some(0), ..Question::default() };
+        let mut judgments = Judgments::new(&question, LabelSource::Human, Default::default());
+        let label = |judgments: &mut Judgments, at: u32, sides: [bool; 2]| {
+            for (i, side) in sides.into_iter().enumerate() {
+                let human = Some(side);
+                judgments.write(PassageIx(at), i, PairLabels { human, ..PairLabels::default() });
+            }
+        };
+        label(&mut judgments, 0, [true, false]);
+        let some = Figures::of(&list(2), &judgments, &question, 2).unwrap();
+        assert_eq!((some.judged, some.open, some.mrecall_text(), some.lean()), (1, 1, "–".into(), None));
+        assert_eq!(some.first, [FirstRank::At(1), FirstRank::Below(1)], "the second rank is not labelled");
+        label(&mut judgments, 1, [false, false]);
+        let all = Figures::of(&list(2), &judgments, &question, 2).unwrap();
+        assert_eq!((all.open, all.mrecall_text(), all.lean()), (0, "0".into(), Some(0.5)));
+        label(&mut judgments, 0, [true, true]);
+        let open = Figures::of(&list(3), &judgments, &question, 3).unwrap();
+        assert_eq!((open.open, open.mrecall_text()), (1, "1".into()), "nothing can take it away");
     }
 
     #[test]

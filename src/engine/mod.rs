@@ -32,8 +32,8 @@ pub use compare::{
     Compared, EXAMPLE, Expected, FieldError, Sources, Uneven, category, compare, covered_sides, desired,
     sources_over_k,
 };
-pub use explain::{Explanation, Share, explain};
-pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, StanceTimeline, pooled};
+pub use explain::{Explanation, Share, StanceTimeline, explain};
+pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, pooled};
 pub use judge::{Judged, MANY, Shares};
 pub use judgments::Judgments;
 pub use list::{LaneError, List, Lists, Point, Projected, Ranked, Ranking, Step, Stood, Trace, Wording};

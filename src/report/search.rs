@@ -322,10 +322,7 @@ fn figures_line(
     let k = figures.k;
     let mut out = format!(
         "MRecall@{k} {} · {}/{} sides",
-        doubt.map_or_else(
-            || figures.shown(|| format!("{:.0}", figures.mrecall)),
-            |doubt| spread_text(doubt.mrecall, share)
-        ),
+        doubt.map_or_else(|| figures.mrecall_text(), |doubt| spread_text(doubt.mrecall, share)),
         figures.covered.len(),
         judgments.perspectives
     );

@@ -113,8 +113,6 @@ pub struct App {
     pub far_off: Option<(f32, f32)>,
     /// Whether a corpus was open before the one that is being opened; it is opened again if that fails.
     pub returns: bool,
-    /// Why another corpus was not opened, shown once the one from before is open again.
-    pub not_opened: Option<String>,
     /// The question that a corpus is being made for from the web.
     pub gathering: Option<String>,
     /// The lane whose right border is being dragged.
@@ -224,7 +222,6 @@ impl App {
             look: start.config.look,
             far_off: None,
             returns: false,
-            not_opened: None,
             gathering: None,
             dragged: None,
             question: Question::default(),

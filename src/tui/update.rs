@@ -281,7 +281,6 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
                 }
                 let effects = question::ask(app);
                 offer_statements(app);
-                app.notice = app.not_opened.take().or(app.notice.take());
                 return effects;
             }
             question::complete(app);
@@ -290,7 +289,7 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
             app.jobs.retain(|(progress, _)| progress.job == Job::Gathering);
             (app.settled, app.typing) = (true, false);
             if std::mem::take(&mut app.returns) {
-                app.not_opened = Some(format!("{reason}; the corpus from before is open again"));
+                app.notice = Some(format!("{reason}; the corpus from before is opened again"));
                 return vec![Effect::ReturnToCorpus];
             }
             app.corpus = Corpus::Failed(reason);

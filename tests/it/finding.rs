@@ -140,3 +140,25 @@ fn up_recalls_earlier_questions_and_down_returns_to_what_was_typed() {
     press(&mut app, "<Enter>/<C-u><Up>");
     assert_eq!(app.line.value(), QUESTION);
 }
+
+#[test]
+fn a_click_on_a_tab_moves_the_cursor_to_its_lane() {
+    let mut app = asked(80, 24);
+    let tabs = arrange(Rect::new(0, 0, 80, 24), &app).tabs;
+    let row = frame(&app).lines().nth(usize::from(tabs.y)).unwrap().to_owned();
+    for (lane, name) in [(2, "Hybrid"), (0, "BM25"), (1, "MiniLM")] {
+        let column = row.find(name).unwrap() as u16 + 1;
+        mouse(&mut app, MouseEventKind::Down(MouseButton::Left), column, tabs.y);
+        assert_eq!(app.lane, lane, "{name} in {row}");
+    }
+}
+
+#[test]
+fn the_wheel_moves_the_lane_below_the_mouse_and_the_cursor_stays_in_its_own() {
+    let mut app = asked(140, 40);
+    mouse(&mut app, MouseEventKind::ScrollDown, 130, 10);
+    assert_eq!((app.lane, app.lanes[0].selected, app.lanes[2].selected), (0, 0, 1));
+    mouse(&mut app, MouseEventKind::ScrollUp, 130, 10);
+    mouse(&mut app, MouseEventKind::ScrollDown, 10, 10);
+    assert_eq!((app.lane, app.lanes[0].selected, app.lanes[2].selected), (0, 1, 0));
+}

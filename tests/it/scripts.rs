@@ -53,7 +53,7 @@ fn column(line: &str, text: &str) -> Option<u16> {
 fn a_corpus_that_cannot_be_opened_leaves_the_one_before_it() {
     let frame =
         Theatre::new().play(140, 40, "Should zoos be banned?<Enter><Wait>C/no/such.jsonl<Enter><Wait><Wait>");
-    has(&frame, &["no such file", "the corpus from before is open", "Zoos should be banned.", "MRecall@5"]);
+    has(&frame, &["no such file", "the corpus from before is", "Zoos should be banned.", "MRecall@5"]);
 }
 
 #[test]

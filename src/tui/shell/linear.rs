@@ -165,10 +165,11 @@ fn lane_sentence(app: &App, lane: &Lane) -> Option<String> {
             let [mean, low, high] = [doubt.mrecall.mean, doubt.mrecall.low, doubt.mrecall.high].map(share);
             sentence += &format!(" MRecall is {mean}, from {low} to {high}.");
         }
-        None => sentence += &format!(" MRecall is {}.", figures.shown(|| format!("{:.0}", figures.mrecall))),
+        None => sentence += &format!(" MRecall is {}.", figures.mrecall_text()),
     }
-    if let Some(sides) = figures.sides {
-        sentence += &format!(" Lean {}.", signed(sides.lean()).trim());
+    let drawn = lane.figures.doubt.and_then(|doubt| doubt.lean).map(|lean| lean.mean);
+    if let Some(lean) = drawn.or(figures.lean()) {
+        sentence += &format!(" Lean {}.", signed(lean).trim());
     }
     for (i, first) in figures.first.iter().enumerate() {
         sentence += &match first {

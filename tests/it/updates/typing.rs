@@ -330,3 +330,15 @@ fn an_action_is_looked_for_among_those_of_the_screen_it_was_called_from() {
     press(&mut app, "<Enter>:next pass<Enter>");
     assert_eq!((app.screen, app.lanes[0].selected), (Screen::PASSAGE, 1));
 }
+
+#[test]
+fn what_is_kept_for_one_question_is_never_taken_for_that_of_another() {
+    let mut app = asked(140, 40);
+    // Revisions say whether something that was worked out from the judgments still holds.
+    let mut last = app.judgments.revision();
+    for keys in ["i<End><BS>, all of them.<Enter>", "/<C-u>Should cats be banned?<Enter>"] {
+        press(&mut app, keys);
+        assert!(app.judgments.revision() > last, "{keys}");
+        last = app.judgments.revision();
+    }
+}

@@ -215,12 +215,9 @@ fn recall(theme: Theme, lane: &LaneFigures, figures: &Figures, room: usize) -> V
         Some(_) => |by| signed(by).trim().to_owned(),
         None => |by| format!("{by:+.0}"),
     };
-    // A zero means something only if all of the first k are judged.
-    let known = figures.complete() || figures.mrecall == 1.0;
-    let shown = if known { figures.shown(|| format!("{:.0}", figures.mrecall)) } else { "–".into() };
     let (mean, interval) = match doubt {
         Some(Doubt { mrecall, .. }) => (share(mrecall.mean), Some(interval(mrecall, share))),
-        None => (shown, None),
+        None => (figures.mrecall_text(), None),
     };
     let delta = change_span(difference, text, theme);
     let value = span(format!("MRecall@{} {mean}", figures.k), Meaning::Title, theme);
@@ -344,9 +341,7 @@ fn question_line(
     let strip = cells(app, theme, &lane.marks, width.saturating_sub(LABEL), wide);
     let left = [vec![label("question", theme)], strip].concat();
     let spread = lane.doubt.and_then(|doubt| doubt.lean);
-    let plain =
-        figures.sides.map(|sides| sides.lean()).filter(|_| figures.complete() && figures.is_measured());
-    let Some(lean) = spread.map(|spread| spread.mean).or(plain) else { return Line::from(left) };
+    let Some(lean) = spread.map(|spread| spread.mean).or(figures.lean()) else { return Line::from(left) };
     let text = vec![span(format!("lean {}", signed(lean).trim()), Meaning::Text, theme)];
     let change = lane.change.as_ref();
     let difference = change.and_then(|change| Some((change.lean?, change.gap.and_then(|gap| gap.lean))));

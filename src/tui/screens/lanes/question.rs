@@ -190,7 +190,9 @@ pub fn ask_instead(app: &mut App, question: Question, by: By) {
 
 /// Forgets the judgments of the question and the evidence for them, also evidence that has not arrived yet.
 fn forget_judgments(app: &mut App) {
-    app.judgments = Judgments::new(&app.question, app.judgments.source, app.judgments.shared_rule());
+    let mut judgments = Judgments::new(&app.question, app.judgments.source, app.judgments.shared_rule());
+    judgments.replaces(&app.judgments);
+    app.judgments = judgments;
     app.reading = Reading { since: app.studies, ..Reading::default() };
 }
 
@@ -278,7 +280,9 @@ pub fn change_corpus(app: &mut App) {
     if app.by != By::User {
         app.question = Question::default();
     }
-    app.judgments = Judgments::new(&app.question, LabelSource::Auto, Default::default());
+    let mut judgments = Judgments::new(&app.question, LabelSource::Auto, Default::default());
+    judgments.replaces(&app.judgments);
+    app.judgments = judgments;
     let asked = !app.line.value().trim().is_empty();
     for lane in &mut app.lanes {
         lane.state = if asked { LaneState::Waiting } else { LaneState::Idle };
