@@ -50,6 +50,14 @@ fn column(line: &str, text: &str) -> Option<u16> {
 }
 
 #[test]
+fn the_suggestions_of_the_first_screen_leave_its_welcome_in_sight() {
+    for (columns, rows) in [(140, 40), (80, 24)] {
+        let frame = Theatre::new().play(columns, rows, "");
+        has(&frame, &["Should voting be compulsory?", "Ask a question. To be shown", "parallax demo"]);
+    }
+}
+
+#[test]
 fn a_corpus_that_cannot_be_opened_leaves_the_one_before_it() {
     let frame =
         Theatre::new().play(140, 40, "Should zoos be banned?<Enter><Wait>C/no/such.jsonl<Enter><Wait><Wait>");

@@ -93,7 +93,10 @@ fn lane(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
             } else {
                 "Ask a question."
             };
-            say(first, Meaning::Muted, theme, pane.list, frame);
+            // Suggestions stand below the question line, over the lanes.
+            let top = pane.list.y.max(app.completions.len() as u16 + 1).min(pane.list.bottom());
+            let area = Rect { y: top, height: pane.list.bottom() - top, ..pane.list };
+            say(first, Meaning::Muted, theme, area, frame);
         }
         LaneState::Waiting if lane.ranking.is_empty() => {
             say("Searching …", Meaning::Muted, theme, pane.list, frame)

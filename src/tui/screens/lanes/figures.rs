@@ -150,7 +150,7 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
     };
     let gone: Vec<usize> = sides.into_iter().filter(|i| !covered(i)).collect();
     // An unclear passage may take that side.
-    let is = if figures.unclear > 0 { "may be" } else { "is" };
+    let unclear = figures.unclear > 0;
     let found = |i: usize| first_rank_text(at(i));
     let later = |i: usize| match at(i) {
         FirstRank::At(rank) => format!(": first at rank {rank}"),
@@ -168,25 +168,29 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
                 vec![plain("both sides")],
             ]
         }
+        [one] if unclear => {
+            let whole = format!("{} may be missing", text(*one));
+            vec![
+                vec![part(*one, whole.clone()), plain(&later(*one))],
+                vec![part(*one, whole)],
+                vec![part(*one, format!("{} unclear", text(*one)))],
+            ]
+        }
         [one] => vec![
-            vec![part(*one, format!("{} {is} missing", text(*one))), plain(&later(*one))],
+            vec![part(*one, format!("{} is missing", text(*one))), plain(&later(*one))],
             vec![part(*one, format!("{} missing", text(*one))), plain(&later(*one))],
-            vec![part(*one, format!("{} {is} missing", text(*one)))],
+            vec![part(*one, format!("{} is missing", text(*one)))],
             vec![part(*one, format!("no {}", text(*one)))],
         ],
-        _ => vec![
-            vec![plain(if figures.unclear > 0 {
-                "both sides may be missing"
+        _ => {
+            let [first, other] = sides.map(|i| part(i, text(i)));
+            let (whole, short) = if unclear {
+                ("both sides may be missing", vec![first, plain(" "), other, plain(" unclear")])
             } else {
-                "both sides are missing"
-            })],
-            vec![
-                plain("no "),
-                part(sides[0], text(sides[0])),
-                plain(", no "),
-                part(sides[1], text(sides[1])),
-            ],
-        ],
+                ("both sides are missing", vec![plain("no "), first, plain(", no "), other])
+            };
+            vec![vec![plain(whole)], short]
+        }
     }
 }
 
