@@ -111,8 +111,8 @@ pub struct App {
     pub look: Look,
     /// The best similarity to the question and the usual one, if the question is far from every passage.
     pub far_off: Option<(f32, f32)>,
-    /// Whether a corpus was open before the one that is being opened; it is opened again if that fails.
-    pub returns: bool,
+    /// The label source over the corpus that was open before the one that is being opened; if that fails, both are taken again.
+    pub returns_to: Option<LabelSource>,
     /// The question that a corpus is being made for from the web.
     pub gathering: Option<String>,
     /// The lane whose right border is being dragged.
@@ -221,7 +221,7 @@ impl App {
             lane_ids: start.lanes.len() as u64,
             look: start.config.look,
             far_off: None,
-            returns: false,
+            returns_to: None,
             gathering: None,
             dragged: None,
             question: Question::default(),

@@ -273,7 +273,7 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
             app.notice = opened.notice.clone().or(app.notice.take());
             app.judgments.decide_by(Arc::clone(&opened.rule));
             app.corpus = Corpus::Open(opened);
-            app.returns = false;
+            app.returns_to = None;
             if !app.line.value().trim().is_empty() {
                 // The user can go on typing while the lanes start.
                 if app.typing {
@@ -288,7 +288,8 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
         Reply::OpenFailed(reason) => {
             app.jobs.retain(|(progress, _)| progress.job == Job::Gathering);
             (app.settled, app.typing) = (true, false);
-            if std::mem::take(&mut app.returns) {
+            if let Some(source) = app.returns_to.take() {
+                app.judgments.source = source;
                 app.notice = Some(format!("{reason}; the corpus from before is opened again"));
                 return vec![Effect::ReturnToCorpus];
             }

@@ -79,6 +79,10 @@ impl Workspace {
 
 /// Writes an answer to every statement of an item into the journal.
 fn judge(folder: &Path, by: &str, item: &Item, statements: &[String], supports: bool) {
+    judge_in(folder, by, item, statements, supports, None);
+}
+
+fn judge_in(folder: &Path, by: &str, item: &Item, statements: &[String], supports: bool, took: Option<u64>) {
     let answers: BTreeMap<String, bool> = statements.iter().map(|text| (text.clone(), supports)).collect();
     let mut journal = Journal::open(&Project::journal(folder, by), by).unwrap().journal;
     let act = Act {
@@ -86,7 +90,7 @@ fn judge(folder: &Path, by: &str, item: &Item, statements: &[String], supports: 
         passage: item.passage.id.clone(),
         text: text_hash(&item.passage),
         view: View { answers, ..View::default() },
-        took: None,
+        took,
         seen: None,
     };
     journal.append(act).unwrap();
@@ -889,10 +893,10 @@ fn two_people_of_one_name_lose_no_label_and_what_they_disagree_on_counts_for_nob
     for file in ["project.json", "pool.jsonl", "guidelines.md"] {
         fs::copy(here.join(file), there.join(file)).unwrap();
     }
-    // Each has a machine, and neither knows of the other.
+    // Each has a machine, and neither knows of the other. They take different times, since equal acts of one millisecond are one entry.
     for (at, (first, second)) in [(true, true), (true, false), (false, false)].into_iter().enumerate() {
-        judge(&here, "anna", &items[at], &statements, first);
-        judge(&there, "anna", &items[at], &statements, second);
+        judge_in(&here, "anna", &items[at], &statements, first, Some(1000));
+        judge_in(&there, "anna", &items[at], &statements, second, Some(2000));
     }
     let (one, other) = (here.to_str().unwrap(), there.to_str().unwrap());
     let printed = workspace.good(&["annotate", "merge", one, other]);

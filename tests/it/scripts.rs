@@ -59,8 +59,11 @@ fn the_suggestions_of_the_first_screen_leave_its_welcome_in_sight() {
 
 #[test]
 fn a_corpus_that_cannot_be_opened_leaves_the_one_before_it() {
-    let frame =
-        Theatre::new().play(140, 40, "Should zoos be banned?<Enter><Wait>C/no/such.jsonl<Enter><Wait><Wait>");
+    let frame = Theatre::new().play(
+        140,
+        40,
+        "Should zoos be banned?<Enter><Wait>:labels human<Enter><Wait>C/no/such.jsonl<Enter><Wait><Wait>",
+    );
     has(&frame, &["no such file", "the corpus from before is", "Zoos should be banned.", "MRecall@5"]);
 }
 

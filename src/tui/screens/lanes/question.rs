@@ -271,7 +271,7 @@ pub fn take_gathered(app: &mut App, gathered: Gathered) -> Vec<Effect> {
 
 /// Forgets everything that belongs to the open corpus, because another one is opened.
 pub fn change_corpus(app: &mut App) {
-    app.returns = matches!(app.corpus, Corpus::Open(_));
+    app.returns_to = matches!(app.corpus, Corpus::Open(_)).then_some(app.judgments.source);
     reopen(app);
     app.acts = Acts { dropped: std::mem::take(&mut app.acts.dropped), ..Acts::default() };
     (app.notice, app.filter) = (None, Filter::default());
