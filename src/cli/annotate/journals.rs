@@ -44,6 +44,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// # Errors
 /// The file is no journal.
 pub fn open_to_write(path: &Path, by: &str) -> anyhow::Result<Opened> {
+    refuse_other_files(path)?;
     let (late, mut shown) = (Instant::now() + PATIENCE, false);
     loop {
         let opened = Journal::open(path, by)?;
@@ -58,6 +59,31 @@ pub fn open_to_write(path: &Path, by: &str) -> anyhow::Result<Opened> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Refuses a file that is no journal, to whose end nothing may be written.
+fn refuse_other_files(path: &Path) -> anyhow::Result<()> {
+    let pool = path.file_name().is_some_and(|name| name == "pool.jsonl");
+    let read = Read::file(path)?;
+    if pool || (read.entries.is_empty() && read.newer == 0 && !read.bad.is_empty()) {
+        bail!("{}: none of its lines is a label of a journal; name a journal or a new file", path.display());
+    }
+    Ok(())
+}
+
+/// Refuses to write an export over a journal, or where it would be taken for one.
+pub fn refuse_journal(path: &Path) -> anyhow::Result<()> {
+    if path.extension().is_none_or(|end| end != "jsonl") {
+        return Ok(());
+    }
+    let (shown, folder) = (path.display(), path.parent().unwrap_or(Path::new("")));
+    if Project::is_in(folder) {
+        bail!("{shown}: a .jsonl file in the folder of a project is a journal; write the export elsewhere");
+    }
+    if path.is_file() && !Read::file(path)?.entries.is_empty() {
+        bail!("{shown} is a journal, and an export would replace it; write the export elsewhere");
+    }
+    Ok(())
 }
 
 /// The current decisions of all these journals together.

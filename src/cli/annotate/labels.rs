@@ -14,7 +14,7 @@ use crate::annotate::agree::{items, queue, table};
 use crate::annotate::formats::{Format, Imported, Reading, contradictions, date_text};
 use crate::annotate::refit::{Refit, refit};
 use crate::annotate::{Decision, Material, Model, Project, entries, is_name, name_for_journal};
-use crate::cli::annotate::journals::{count, decisions_of, named, open_to_write};
+use crate::cli::annotate::journals::{count, decisions_of, named, open_to_write, refuse_journal};
 use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::Common;
 use crate::corpus::Passage;
@@ -210,6 +210,9 @@ pub fn export(common: &Common, args: &Export) -> anyhow::Result<ExitCode> {
         Format::Qrels => without_ending(&args.out),
         _ => args.out.clone(),
     };
+    for (ending, _) in &exported.files {
+        refuse_journal(&with_ending(&base, ending))?;
+    }
     for (ending, bytes) in &exported.files {
         let path = with_ending(&base, ending);
         check_output(&path)?;
