@@ -737,6 +737,24 @@ fn a_project_grows_and_nobodys_queue_moves_and_a_third_person_settles_what_is_sp
     assert!(agreed.contains("after adjudication of 2: 1.0000"), "{agreed}");
     let page = workspace.good(&["annotate", "report", path, "--format", "html"]);
     assert!(page.contains("The quality of the labels") && page.contains("anna"), "{}", &page[..300]);
+    // Report and agreement are made again from what stands beside them, until a label is another one.
+    for (what, figure) in [("report", "anna labels"), ("agree", "pairs 1 agreed")] {
+        let (out, record) = (workspace.path(what), workspace.path(&format!("{what}.json")));
+        workspace.good(&["annotate", what, path, "--out", out.to_str().unwrap()]);
+        assert!(fs::read_to_string(&out).unwrap().starts_with("annotator"));
+        let again = ["reproduce", record.to_str().unwrap()];
+        let same = workspace.good(&again);
+        assert!(same.contains("every figure is the same, made of the same inputs"), "{same}");
+        let journal = folder.join("anna.jsonl");
+        let before = fs::read(&journal).unwrap();
+        judge(&folder, "anna", &items[0], &statements[..1], false);
+        let (code, differs, _) = workspace.run(&again);
+        assert!(
+            code == 1 && differs.contains("content is not the same") && differs.contains(figure),
+            "{differs}"
+        );
+        fs::write(&journal, before).unwrap();
+    }
     // Other guidelines: what was decided under the earlier ones is listed, and their text is still there.
     fs::write(folder.join("guidelines.md"), "Look twice.\n").unwrap();
     let status = workspace.good(&["annotate", "status", path]);
@@ -752,6 +770,10 @@ fn a_growth_that_was_cut_short_is_finished_by_the_same_command_and_nobody_settle
     workspace.good(&["annotate", "new", path, "--lanes", "bm25", "--depth", "2", "--annotators", "anna"]);
     let pool = folder.join("pool.jsonl");
     let before = fs::read(&pool).unwrap();
+    let there = workspace.path("there");
+    fs::create_dir(&there).unwrap();
+    fs::copy(folder.join("project.json"), there.join("project.json")).unwrap();
+    fs::copy(&pool, there.join("pool.jsonl")).unwrap();
     let grow = ["annotate", "grow", path, "--depth", "3", "--annotators", "ben", "--overlap", "1"];
     let out = workspace.good(&grow);
     assert!(out.contains("24 passages and 0 questions added"), "{out}");
@@ -769,6 +791,10 @@ fn a_growth_that_was_cut_short_is_finished_by_the_same_command_and_nobody_settle
     judge(&folder, "cleo", &items[0], &statements, true);
     let (code, _, errors) = workspace.run(&["annotate", "grow", path, "--adjudicators", "cleo"]);
     assert!(code == 2 && errors.contains("cleo has labelled passages of this project"), "{errors}");
+    // A copy that has not grown takes the labels, and says what it lacks.
+    let (code, _, errors) = workspace.run(&["annotate", "merge", there.to_str().unwrap(), path]);
+    assert!(code == 0 && errors.contains("has 24 passages that"), "{errors}");
+    assert!(there.join("cleo.jsonl").exists());
     let (code, _, errors) = workspace.run(&["annotate", "grow", path, "--overlap", "2"]);
     assert!(code == 2 && errors.contains("--overlap: expected a share from 0 to 1"), "{errors}");
 }
@@ -810,6 +836,10 @@ fn an_export_never_takes_the_place_of_a_journal_and_only_journals_are_written_to
     let (code, _, errors) = workspace.run(&merge);
     assert!(code == 2 && errors.contains("none of its lines is a label"), "{errors}");
     assert_eq!(fs::read(folder.join("pool.jsonl")).unwrap(), pool);
+    // A new file of that name would never be read as a journal.
+    let fresh = workspace.path("pool.jsonl");
+    let merge = ["annotate", "merge", fresh.to_str().unwrap(), lone.to_str().unwrap()];
+    assert_eq!((workspace.run(&merge).0, fresh.exists()), (2, false));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use clap::Subcommand;
 
 use super::eval::args::TableFormat;
 use super::options::Common;
+use super::provenance;
 use crate::annotate::agree::{items, table};
 use crate::annotate::narrowing::outlook;
 use crate::annotate::sample::{Gap, labelled_prefix};
@@ -24,6 +25,7 @@ use crate::annotate::{
 };
 use crate::detect::Labels;
 use crate::engine::Recipe;
+use crate::input::check_output;
 use crate::measure::score::Column;
 use crate::report::decisions::quality;
 use crate::report::page::html;
@@ -328,9 +330,15 @@ pub struct Report {
     /// The output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: TableFormat,
+    /// Write the table to this file instead, and beside it FILE.json: what it was made of, for `parallax reproduce`.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 pub fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
+    if let Some(place) = &args.out {
+        check_output(place)?;
+    }
     let (project, pool) = Project::open(&args.folder)?;
     let (history, notes) = read_journals(std::slice::from_ref(&args.folder))?;
     let decisions = history.decisions();
@@ -377,6 +385,6 @@ pub fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
         TableFormat::Json => format!("{:#}\n", page.json()),
         TableFormat::Html => html(&page),
     };
-    safe::stdout().write_all(text.as_bytes())?;
+    provenance::print(args.out.as_deref(), &text, &page.json())?;
     Ok(ExitCode::SUCCESS)
 }
