@@ -7,11 +7,14 @@ PARALLAX is the program, DATA the folder that PARALLAX_DATA names. Run it in the
 that the commands name (the first questions of a set, a task in another layout) are made in OUT/work; the commands run there.
 """
 
+import http.server
 import json
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
+import threading
 
 ROOT = pathlib.Path.cwd()
 PROGRAM, DATA, OUT = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
@@ -24,6 +27,9 @@ RAMDOCS = "eval reader --questions DATA/reader/ramdocs/RAMDocs_test.jsonl --read
 FIRST = [
     ("1. AP without a cut-off, alone", f"{TREC} --lane bm25 --measures 'AP(rel=2)'"),
     ("1. AP beside a deeper measure", f"{TREC} --lane bm25 --measures 'AP(rel=2),R(rel=2)@1000'"),
+    ("2. A second language model after a first one, in one data folder", None),
+    ("2. Two language models; replies of one alone were recorded",
+     "eval coverage --label-source gold --questions dev.jsonl --lane bm25 --lane bm25+csqe@llm=claude --lane bm25+csqe@llm=another"),
     ("3 and 4. Which form ran, and the test against the plain lane",
      f"{TREC} --lane bm25 --lane bm25+csqe --lane bm25+rm3 --measures nDCG@10"),
     ("6. Two questions; one is right only without passages", "eval reader --questions probe/q.json --answers probe/a.jsonl -k 4"),
@@ -97,12 +103,12 @@ def prepare():
     write("nq-60.jsonl", nq[:60])
     gold = dict.fromkeys((c["title"], c["text"]) for row in nq for c in row["ctxs"])
     write("nq-passages.jsonl", ({"_id": f"nq{i}", "title": title, "text": text} for i, (title, text) in enumerate(gold)))
-    # Two questions: one is read rightly from its third passage on, the other only without passages.
-    passages = [{"title": "", "text": f"passage {i}"} for i in range(1, 5)]
-    questions = [{"question": f"q{i}", "answers": [answer], "ctxs": passages} for i, answer in ((1, "yes"), (2, "blue"))]
-    write("probe/q.json", [json.dumps(questions)])
-    answers = {"q1": ["no", "no", "no", "yes", "no"], "q2": ["blue", "red", "red", "red", "red"]}
-    write("probe/a.jsonl", ({"question": q, "k": k, "answer": answer} for q, read in answers.items() for k, answer in enumerate(read)))
+    # Two questions: one is read rightly from three passages (0010) and from the third alone, the other only without passages.
+    two = [("a", "Who?", "Ann", 3), ("b", "Where?", "Paris", 0)]
+    write("probe/q.json", [json.dumps([{"question": question, "answers": [gold], "ctxs": [
+        {"id": f"{name}{i}", "text": f"passage {i}"} for i in range(1, 5)]} for name, question, gold, _ in two])])
+    write("probe/a.jsonl", [{"question": "Who?", "k": 1, "passages": ["a3"], "answer": "Ann"}]
+          + [{"question": question, "k": k, "answer": gold if k == right else "no"} for _, question, gold, right in two for k in range(5)])
     # PIR's task `story` alone, and in the layout of the hub.
     task = json.loads((DATA / "pir-demo/demo_pir_dataset.json").read_text(encoding="utf-8"))["story"]
     write("story.json", [{"story": task}])
@@ -114,7 +120,47 @@ def prepare():
                                 for i, gold in task["key_ref"].items() for at in gold))
 
 
+class Model(http.server.BaseHTTPRequestHandler):
+    """Two language models of one sentence each, which count what they are asked."""
+
+    says = {"one": "Animals suffer in small cages and zoos should be banned.", "two": "Zoos breed rare species and teach children."}
+    asked = dict.fromkeys(says, 0)
+
+    def do_POST(self):
+        model = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["model"]
+        self.asked[model] += 1
+        reply = {"message": {"role": "assistant", "content": self.says[model]}, "finish_reason": "stop"}
+        body = json.dumps({"choices": [reply], "usage": {"prompt_tokens": 9, "completion_tokens": 9}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def two_models():
+    shutil.rmtree(WORK / "models", ignore_errors=True)
+    server = http.server.HTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    printed = []
+    for model in Model.says:
+        command = ["search", "Should captive pandas be released?", "--lane", "bm25+keqe", "--label-source", "gold", "-k", "3", "--format", "json",
+                   "--llm-model", model, "--llm"]
+        address = f"http://127.0.0.1:{server.server_port}/v1"
+        done = subprocess.run([PROGRAM, *command, address, "--data-dir", WORK / "models"], cwd=WORK, capture_output=True, text=True)
+        lane = json.loads(done.stdout)["lanes"][0]
+        texts = next(step for step in lane["steps"] if step["step"] == "expand")["added"]
+        printed += [f"$ parallax {shlex.join(command)} URL", f"texts of the model {', '.join(sorted({t['source']['model'] for t in texts}))}; "
+                    f"first three: {' '.join(hit['id'] for hit in lane['hits'])}; asked so far: {Model.asked}"]
+    server.shutdown()
+    return "\n".join(printed) + "\n"
+
+
 def run(command, note):
+    if command is None:
+        return two_models()
     arguments = shlex.split(command)
     done = subprocess.run([PROGRAM, *arguments, "--data-dir", WORK / "data"], cwd=WORK, capture_output=True, text=True)
     printed = done.stdout if done.returncode == 0 else f"{done.stdout}exit {done.returncode}: {done.stderr}"
