@@ -166,9 +166,9 @@ impl CustomCrossEncoder {
         }
         let rule = classes.rule(named.title(), &folder)?;
         hasher.update(format!("{classes:?} {window} {:?}", rule.windows).as_bytes());
-        answers.iter().flatten().for_each(|answer| {
+        for answer in answers.iter().flatten() {
             hasher.update(format!(" {answer:?}").as_bytes());
-        });
+        }
         let key = format!("{}-{}", named.slug(), &hasher.finalize().to_hex()[..12]);
         let cosines = if rule.heads.engaged.b == 0.0 {
             None
