@@ -92,8 +92,11 @@ fn a_t5_judges_by_the_first_token_of_its_answers_one_and_zero() {
     assert!((p + judge(&exchanged, "Animals suffer in small cages.") - 1.0).abs() < 1e-6);
     assert_ne!(detector.key(), exchanged.key());
     // A long passage is read in windows, each of them whole in the form that the model was trained on.
-    let sentence = "the old zoo keeps wolves bears and owls in cages ";
-    assert!(judge(&detector, &sentence.repeat(200)) >= judge(&detector, &sentence.repeat(4)));
+    let long = "the old zoo keeps wolves bears and owls in cages ".repeat(200);
+    let reading = detector.read(&passage(&long), "Zoos should be banned.", &Stop::never()).unwrap();
+    assert!(reading.to_bytes().len() / 16 > 5, "four numbers of four bytes a window");
+    let first = detector.logits(&passage(&long), "Zoos should be banned.").unwrap();
+    assert!(judge(&detector, &long) >= 1.0 / (1.0 + (first[1] - first[0]).exp()) - 1e-6);
     for (answers, words) in
         [("@supports=1", "name both, as in path:FOLDER@supports=1,0"), ("@supports=1,1", "same token")]
     {
@@ -169,7 +172,7 @@ fn invalid_models_are_refused_with_what_to_do() {
         ),
         ("bert", "model_type", json!("gpt2"), &["config.json", "can be read: bert", "deberta-v2", "t5"]),
         ("t5", "num_decoder_layers", json!(3), &["model.safetensors", "missing"]),
-        ("t5", "model_type", json!("bert"), &["config.json"]),
+        ("t5", "model_type", json!("bert"), &["model.safetensors", "missing"]),
         ("bert", "hidden_size", json!(64), &["model.safetensors"]),
         ("bert", "max_position_embeddings", json!(3), &["model.safetensors", "[3, 32]"]),
         ("deberta-v3", "conv_kernel_size", json!(3), &["conv_kernel_size", "convolution"]),
