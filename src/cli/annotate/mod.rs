@@ -57,6 +57,7 @@ pub enum What {
     /// Check journals for damage.
     Fsck(journals::Fsck),
     /// Measure how far annotators agree, with each other and with the detector, and list what they should discuss.
+    /// With --against, the table of one annotator against the others (BERDS, Table 7).
     Agree(labels::Agree),
     /// Import labels from a file of another tool.
     Import(labels::Import),
