@@ -143,7 +143,7 @@ mod real {
 
     /// What went through the relay, and what is to happen at a place of it.
     #[derive(Default)]
-    struct Heard {
+    struct Traffic {
         asked: Vec<u8>,
         said: Vec<u8>,
         /// Called once, when the server has said these words so many times.
@@ -159,7 +159,7 @@ mod real {
         url: String,
         port: Arc<AtomicU16>,
         child: Arc<Mutex<Child>>,
-        heard: Arc<Mutex<Heard>>,
+        traffic: Arc<Mutex<Traffic>>,
     }
 
     impl Real {
@@ -168,8 +168,8 @@ mod real {
             let (child, port) = (Arc::new(Mutex::new(child)), Arc::new(AtomicU16::new(port)));
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let url = format!("http://{}/v1", listener.local_addr().unwrap());
-            let heard: Arc<Mutex<Heard>> = Arc::default();
-            let (to, hears) = (Arc::clone(&port), Arc::clone(&heard));
+            let traffic: Arc<Mutex<Traffic>> = Arc::default();
+            let (to, hears) = (Arc::clone(&port), Arc::clone(&traffic));
             thread::spawn(move || {
                 for client in listener.incoming().flatten() {
                     // Where the server is gone, the client is dropped too.
@@ -187,31 +187,31 @@ mod real {
                     });
                     thread::spawn(move || {
                         pass(server_reads, client, |bytes| {
-                            let mut heard = two.lock().unwrap();
-                            heard.said.extend_from_slice(bytes);
-                            let due = heard
+                            let mut traffic = two.lock().unwrap();
+                            traffic.said.extend_from_slice(bytes);
+                            let due = traffic
                                 .then
                                 .as_ref()
-                                .is_some_and(|(words, times, _)| count(&heard.said, words) >= *times);
-                            if due { heard.then.take().map(|(_, _, act)| act) } else { None }
+                                .is_some_and(|(words, times, _)| count(&traffic.said, words) >= *times);
+                            if due { traffic.then.take().map(|(_, _, act)| act) } else { None }
                         })
                     });
                 }
             });
-            Real { url, port, child, heard }
+            Real { url, port, child, traffic }
         }
 
         /// Arranges what happens when the server has said these words so many times from now on.
         fn when(&self, words: &'static str, times: usize, act: impl FnOnce() + Send + 'static) {
-            let mut heard = self.heard.lock().unwrap();
-            let before = count(&heard.said, words);
-            heard.then = Some((words, before + times, Box::new(act)));
+            let mut traffic = self.traffic.lock().unwrap();
+            let before = count(&traffic.said, words);
+            traffic.then = Some((words, before + times, Box::new(act)));
         }
 
         /// How many requests were sent, and how many replies came to their end.
         fn requests(&self) -> (usize, usize) {
-            let heard = self.heard.lock().unwrap();
-            (count(&heard.asked, "POST /v1/chat/completions"), count(&heard.said, "data: [DONE]"))
+            let traffic = self.traffic.lock().unwrap();
+            (count(&traffic.asked, "POST /v1/chat/completions"), count(&traffic.said, "data: [DONE]"))
         }
 
         fn restart(&self) {
@@ -237,15 +237,15 @@ mod real {
         }
     }
 
-    /// Passes bytes on until one side ends; `heard` may return what is to be done then.
+    /// Passes bytes on until one side ends; `hear` may return what is to be done then.
     fn pass(
         mut from: TcpStream,
         mut to: TcpStream,
-        heard: impl Fn(&[u8]) -> Option<Box<dyn FnOnce() + Send>>,
+        hear: impl Fn(&[u8]) -> Option<Box<dyn FnOnce() + Send>>,
     ) {
         let mut buffer = [0; 16_384];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
-            let act = heard(&buffer[..read]);
+            let act = hear(&buffer[..read]);
             let passed = to.write_all(&buffer[..read]);
             if let Some(act) = act {
                 act();
@@ -397,11 +397,11 @@ mod real {
             client.reply(&request("Count from one to twenty, in words.", 40), &Stop::never()).unwrap();
         println!("{reply:?}");
         {
-            let heard = server.heard.lock().unwrap();
-            assert!(count(&heard.said, "text/event-stream") == 1, "it streams");
-            let pieces = count(&heard.said, "data: {");
-            assert!(pieces > 10, "{pieces} pieces: {}", String::from_utf8_lossy(&heard.said));
-            let said = String::from_utf8_lossy(&heard.said);
+            let traffic = server.traffic.lock().unwrap();
+            assert!(count(&traffic.said, "text/event-stream") == 1, "it streams");
+            let pieces = count(&traffic.said, "data: {");
+            assert!(pieces > 10, "{pieces} pieces: {}", String::from_utf8_lossy(&traffic.said));
+            let said = String::from_utf8_lossy(&traffic.said);
             let events = said.lines().filter_map(|line| line.strip_prefix("data: {"));
             let text = events.filter_map(|event| {
                 let event: Value = serde_json::from_str(&format!("{{{event}")).ok()?;
