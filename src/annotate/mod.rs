@@ -202,6 +202,34 @@ mod damage_tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_replaced_by_a_copy_is_locked_again_and_never_written_by_two() {
+        let folder = tempfile::tempdir().unwrap();
+        let [place, copy, old] = ["project", "copy", "old"].map(|name| folder.path().join(name));
+        let path = place.join("anna.jsonl");
+        let mut first = open(&path);
+        first.append(act(1, true)).unwrap();
+        let replaced = |old: &Path| {
+            fs::create_dir(&copy).unwrap();
+            for name in ["anna.jsonl", "anna.lock"] {
+                fs::copy(place.join(name), copy.join(name)).unwrap();
+            }
+            fs::rename(&place, old).unwrap();
+            fs::rename(&copy, &place).unwrap();
+        };
+        replaced(&old);
+        first.append(act(2, true)).unwrap();
+        let held = Journal::open(&path, "anna").unwrap().journal;
+        assert!(matches!(held.read_only(), Some(ReadOnly::Held { .. })), "the copy is locked now");
+        replaced(&folder.path().join("older"));
+        let mut second = open(&path);
+        let refused = first.append(act(3, true)).unwrap_err();
+        assert!(matches!(refused, JournalError::ReadOnly(ReadOnly::Held { .. })), "{refused}");
+        second.append(act(3, false)).unwrap();
+        assert_eq!(Read::file(&path).unwrap().entries.len(), 3);
+    }
+
     #[test]
     fn a_flipped_bit_costs_its_line_and_is_reported_with_its_number_and_repair_keeps_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
