@@ -311,7 +311,16 @@ fn the_lane_with_the_marked_form_stands_below_the_forms() {
 #[test]
 fn a_plot_s_cells_are_left_to_its_picture_where_the_terminal_shows_pictures() {
     let mut app = tuning(140, 40, 0);
-    let place = |app: &App| parallax::tui::draw::pictures::place(frame(app, COLOURED).unwrap().buffer());
+    let place = |app: &App| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(140, 40)).unwrap();
+        let mut left = None;
+        let draw = |frame: &mut ratatui::Frame<'_>| {
+            parallax::tui::draw::draw(app, COLOURED, frame);
+            left = parallax::tui::draw::pictures::place(frame.buffer_mut());
+        };
+        terminal.draw(draw).unwrap();
+        left
+    };
     assert_eq!(place(&app), None);
     app.pictures = true;
     let left = place(&app).unwrap();
@@ -322,7 +331,7 @@ fn a_plot_s_cells_are_left_to_its_picture_where_the_terminal_shows_pictures() {
 
 #[test]
 fn a_click_on_a_strip_marks_the_passage_of_that_rank_or_asks_in_the_other_wordings() {
-    let mut app = asked(140, 40);
+    let mut app = after(asked(140, 40), "<F12>");
     let figures = parallax::tui::layout::panes(&app).lanes[1].figures;
     // The strips begin after eleven columns, in the third row of the figures.
     let mut click = |column, row| {

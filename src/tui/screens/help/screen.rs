@@ -198,7 +198,7 @@ pub fn legend(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let width = usize::from(area.width);
     let mut text = String::new();
     for part in parts {
-        let longer = format!("{text}{} {part}", if text.is_empty() { "" } else { "  " });
+        let longer = format!("{text}{} {part}", if text.is_empty() { "" } else { " " });
         if columns_of(&longer) <= width {
             text = longer;
         }

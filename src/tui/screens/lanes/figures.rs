@@ -448,7 +448,7 @@ pub fn explanation(app: &App, figure: usize) -> String {
 }
 
 /// The cell of a strip at a place: its rank, from 0, in the lane's own strip; `Some(None)` in the strips of the other wordings.
-pub fn strip_at(app: &App, pane: &LanePanes, at: Position) -> Option<Option<usize>> {
+pub fn rank_at(app: &App, pane: &LanePanes, at: Position) -> Option<Option<usize>> {
     let (area, ranks) = (pane.figures, app.lanes.get(pane.lane)?.figures.marks.len());
     if !area.contains(at) || area.height < 3 {
         return None;

@@ -115,7 +115,7 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
             if panes.statements.contains(at) && !app.typing {
                 return Some(Action::EditStatements);
             }
-            let strip = |pane: &LanePanes| Some((pane.lane, figures::strip_at(app, pane, at)?));
+            let strip = |pane: &LanePanes| Some((pane.lane, figures::rank_at(app, pane, at)?));
             if let Some((lane, rank)) = panes.lanes.iter().find_map(strip).filter(|_| !app.typing) {
                 app.lane = lane;
                 let Some(rank) = rank else { return Some(Action::Sycophancy) };
