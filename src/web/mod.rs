@@ -20,7 +20,6 @@ use store::Searched;
 
 pub mod engines;
 mod fetch;
-mod host;
 mod manners;
 pub mod search;
 #[cfg(test)]
@@ -28,6 +27,8 @@ mod site;
 mod store;
 #[cfg(test)]
 mod tests;
+
+use store::host;
 
 pub use engines::Provider;
 pub use manners::{Manners, SearchError, WebError, anywhere, public};
