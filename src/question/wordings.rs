@@ -4,16 +4,11 @@
 //! a negation (NevIR, Weller et al. 2023), an exclusion (ExcluIR, Zhang et al. 2024), a list of keywords, and a person who asks. Yes/no
 //! questions, statements and noun phrases have rules. A form that no rule makes is [`Missing`], and the user may type it.
 
-use std::path::Path;
-
-use serde::Deserialize;
-
 use super::clause::{Clause, Finite, affirm};
 use super::deny::lower_first;
 use super::statements::{is_beyond_rules, one_sentence, without_label};
 use super::words::{Case, Word, sentence};
 use super::{By, Question, draft, lexicon as lex, negate, statements, verbs, words};
-use crate::input::{Expected, InputError, lines};
 
 /// The form of a wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -187,58 +182,6 @@ pub fn texts_to_ask(question: &Question, text: &str, n: usize) -> Vec<String> {
     }
     texts.truncate(n.max(1));
     texts
-}
-
-/// Two queries that differ in a negation, and the passage that fits each: a line of NevIR.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// Its id, or the number of its line.
-    pub id: String,
-    /// The two queries.
-    pub queries: [String; 2],
-    /// The passage that fits the query at the same place.
-    pub passages: [String; 2],
-}
-
-/// Reads pairs in NevIR's format: JSON lines with `q1`, `q2`, `doc1` and `doc2`, and perhaps `id`. Other fields are skipped.
-///
-/// # Errors
-/// A line is no such pair, or its queries or passages are empty or equal; the error names the line.
-pub fn read_pairs(path: &Path) -> Result<Vec<Pair>, InputError> {
-    #[derive(Deserialize)]
-    struct Line {
-        id: Option<serde_json::Value>,
-        q1: String,
-        q2: String,
-        doc1: String,
-        doc2: String,
-    }
-    let mut pairs = Vec::new();
-    lines(path, |number, line| {
-        if line.trim().is_empty() {
-            return Ok(());
-        }
-        let read: Line = serde_json::from_str(line).map_err(|error| {
-            Expected(format!("a pair of NevIR: JSON with q1, q2, doc1 and doc2 ({error})"))
-        })?;
-        let id = match read.id {
-            Some(serde_json::Value::String(id)) => id,
-            Some(serde_json::Value::Number(id)) => id.to_string(),
-            _ => number.to_string(),
-        };
-        for (name, one, other) in [("queries", &read.q1, &read.q2), ("passages", &read.doc1, &read.doc2)] {
-            if one.trim().is_empty() || other.trim().is_empty() || one.trim() == other.trim() {
-                return Err(Expected(format!("two different {name}, neither of them empty")));
-            }
-        }
-        pairs.push(Pair { id, queries: [read.q1, read.q2], passages: [read.doc1, read.doc2] });
-        Ok(())
-    })?;
-    if pairs.is_empty() {
-        let advice = "expected JSON lines with q1, q2, doc1 and doc2, as NevIR's test.jsonl";
-        return Err(InputError::Empty { path: path.into(), what: "the file of pairs", advice });
-    }
-    Ok(pairs)
 }
 
 /// The letters and digits of a text in lower case, by which wordings are compared.

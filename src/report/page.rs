@@ -155,14 +155,11 @@ fn plots(table: &Table) -> Vec<(String, String)> {
         let name = table.set.as_ref().map_or("desired".into(), |set| format!("countries-{set}"));
         (name, heat(&heads, &table.rows.iter().map(row).collect::<Vec<_>>()))
     }));
-    if table.suite == "ask" {
-        plots.push(("over-n".to_owned(), curves(&measures(table), "n queries", "MRecall")));
-    }
+    let over_n = || ("over-n".to_owned(), curves(&measures(table), "n queries", "MRecall"));
+    plots.extend((table.suite == "ask").then(over_n));
     plots.extend(over_k(table));
-    let depths = table.further.iter().filter(|below| below.suite == READER_OVER_K);
-    plots.extend(
-        depths.map(|below| ("over-k".to_owned(), curves(&measures(below), "k", "share of questions"))),
-    );
+    let depth = |below: &Table| ("over-k".to_owned(), curves(&measures(below), "k", "share of questions"));
+    plots.extend(table.further.iter().filter(|below| below.suite == READER_OVER_K).map(depth));
     plots
 }
 
