@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::ValueEnum;
 
-use super::estimates::Threshold;
-use crate::cli::eval::edit::EditArgs;
-use crate::cli::eval::framing::FramingArgs;
+use crate::cli::job::Threshold;
 use crate::cli::options::{Common, Layout, SetOf, SwitchArgs, Tune, set_name};
 use crate::cli::provenance::content_hash;
 use crate::engine::Recipe;
@@ -145,6 +143,33 @@ pub struct Eval {
     pub format: TableFormat,
 }
 
+/// The options of `eval framing` and `eval ask`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct FramingArgs {
+    /// Measure on pairs of queries and passages in NevIR's format instead (JSONL: q1, q2, doc1, doc2); they bring their own passages.
+    #[arg(help_heading = "Options of framing", long, value_name = "FILE")]
+    pub pairs: Option<PathBuf>,
+    /// Who asks in the wording `persona`. Default: a parent.
+    #[arg(help_heading = "Options of framing", long, value_name = "PERSON")]
+    pub persona: Option<String>,
+    /// Up to how many wordings are asked. Default: 8.
+    #[arg(help_heading = "Options of ask", long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=20))]
+    pub times: Option<u8>,
+    /// How the lists of the wordings become one: by reciprocal ranks (rrf), in turn (turns) or so that every wording is served (cover).
+    /// Default: rrf.
+    #[arg(help_heading = "Options of ask", long, value_name = "NAME", value_parser = ["rrf", "turns", "cover"])]
+    pub by: Option<String>,
+}
+
+/// The options of `eval edit`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct EditArgs {
+    /// The edits, separated by commas: source-named, source-removed, casual, formal, shorter, longer, first-last, no-numbers, hedged, unhedged,
+    /// rewritten (needs --llm or --replies). Default: all that a rule makes, and rewritten with --llm.
+    #[arg(help_heading = "Options of edit", long, value_delimiter = ',', value_name = "NAMES")]
+    pub edits: Vec<String>,
+}
+
 /// What `eval` measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
@@ -277,25 +302,6 @@ pub fn check_thresholds(args: &Eval, rows: impl IntoIterator<Item = String>) -> 
         threshold.row(&rows)?;
     }
     Ok(())
-}
-
-/// The row that a lane's name means: its recipe, however it is written; a run may be named without its folder.
-pub fn find_row(option: &str, name: &str, rows: &[String]) -> anyhow::Result<usize> {
-    let recipe = |text: &str| text.parse::<Recipe>();
-    let named = recipe(name);
-    let file = |recipe: &Recipe| recipe.run().and_then(|run| run.path.file_name().map(ToOwned::to_owned));
-    let same = |row: &String| match (recipe(row), &named) {
-        _ if *row == name => true,
-        (Ok(row), Ok(named)) => {
-            let bare = named.run().is_some_and(|run| run.path.components().count() == 1);
-            row == *named || (bare && row.switches == named.switches && file(&row) == file(named))
-        }
-        _ => false,
-    };
-    match rows.iter().position(same) {
-        Some(row) => Ok(row),
-        None => bail!("{option}: there is no lane `{name}`, only {}", rows.join(", ")),
-    }
 }
 
 /// The options of each question set, with its name. Labels are given once for all sets, or once per set in the same order.

@@ -330,7 +330,7 @@ impl Context {
             Context::Statements => "statements",
             Context::Tune => "tuning",
             Context::Sycophancy => "asking as either side",
-            Context::Framing => "framing lab",
+            Context::Framing => "asking in all wordings",
             Context::Wording => "typing a wording",
             Context::Compare => "comparing",
             Context::Bias => "bias of the lanes",
