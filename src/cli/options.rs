@@ -47,8 +47,8 @@ pub struct Common {
         env = "PARALLAX_LABELS"
     )]
     pub labels: Vec<String>,
-    /// The detector: builtin; a name that `models list --detectors` prints; a cross-encoder for NLI or stance as path:FOLDER or hf:ORG/MODEL, with @supports=CLASS if its
-    /// class names do not say which one means support; llm, the model of --llm; or file:PATH, verdicts made elsewhere. `detect` takes several.
+    /// The detector: builtin; a name that `models list --detectors` prints; a cross-encoder for NLI or stance, or a T5
+    /// that answers 1 or 0, as path:FOLDER or hf:ORG/MODEL, with @supports=CLASS if its class names do not say which one means support; llm, the model of --llm; or file:PATH, verdicts made elsewhere. `detect` takes several.
     /// Default: builtin.
     #[arg(help_heading = JUDGED, long, global = true, value_name = "WHAT")]
     pub detector: Vec<Choice>,

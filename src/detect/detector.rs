@@ -79,7 +79,7 @@ pub enum Choice {
     /// The built-in cross-encoder.
     #[default]
     Builtin,
-    /// A cross-encoder from a folder or the hub.
+    /// A cross-encoder, or a T5 that answers `1` or `0`, from a folder or the hub.
     Custom {
         /// The folder or repository.
         source: Source,
