@@ -361,4 +361,4 @@ impl Hub {
 }
 
 #[cfg(test)]
-mod tests;
+mod double_tests;
