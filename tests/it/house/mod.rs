@@ -544,7 +544,6 @@ fn drawing_samples_stems_compares_and_reads_nothing() {
         "sentences",
         ".unicode_words",
         ".split_word_bounds",
-        ".encode",
         // Files.
         "read_to_string",
         "read_dir",
