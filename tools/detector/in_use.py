@@ -111,7 +111,8 @@ def tables(a):
                 continue
             model = pairs["model"][what]
             by = side(gold), side(model)
-            words = {(0, 0): "neither", (0, by[1]): "the model alone", (by[0], 0): "gold alone"}.get(by, "both" if by[0] == by[1] else "**turned over**")
+            words = {(0, by[1]): "the model alone", (by[0], 0): "gold alone", (0, 0): "neither"}
+            words = words.get(by, "both" if by[0] == by[1] else "**turned over**")
             turned += [what] * (by[0] * by[1] < 0)
             out.append(f"| {what} | {sign(gold)} | {sign(model)} | {words} |")
     out += ["", "No pair of lanes that gold separates is separated the other way by the model." if not turned
