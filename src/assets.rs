@@ -1,4 +1,6 @@
 //! Files built into the binary: models, tokenizer, prompts and the demo session. Origin, licence and hashes: `assets/README.md`.
+//!
+//! May use: nothing of this crate.
 
 /// all-MiniLM-L6-v2 as an int8 graph: `input_ids [1, n]` → `embedding [1, 384]`, unit length.
 pub static MINILM: &[u8] = include_bytes!("../assets/minilm/model.int8.onnx");

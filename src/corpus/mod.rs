@@ -10,7 +10,7 @@
 //! | `library` | all stored corpora: open, add, list, remove |
 //! | `sample` | the built-in sample |
 //!
-//! Must not know about queries, rankings or models. May use: assets, input, measure (run formats), storage, work.
+//! Must not know about queries, rankings or models. May use: input, measure (run formats), question (PIR's files), storage, work.
 
 mod build;
 mod folder;

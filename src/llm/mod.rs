@@ -30,6 +30,8 @@ mod local {
     //! A model from a GGUF file, run by candle on its own thread.
     //!
     //! [`Local::open`] reads the header, so that a wrong file is reported at once; the weights are read at the first request.
+    //!
+    //! May use: as `llm` says.
 
     mod gguf;
     mod model;

@@ -14,7 +14,7 @@
 //!
 //! Must not retrieve or draw.
 //!
-//! May use: corpus, encode, input, llm, measure (seeded random numbers), work.
+//! May use: assets (in tests), corpus, encode, input, llm, measure (seeded random numbers), work.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,13 +1,14 @@
 //! Custom detectors against the Python `transformers` classes, on tiny random checkpoints (`tools/detector/make_fixtures.py`), the
 //! errors for invalid models, and any of them in place of the built-in one.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use parallax::corpus::Passage;
+use parallax::corpus::{Passage, PassageIx};
 use parallax::detect::{Choice, CrossEncoder, CustomCrossEncoder, DetectError, Detector};
 use parallax::engine::{Opening, Setup, model_threads};
 use parallax::work::{Stop, on_all};
@@ -145,6 +146,44 @@ fn an_empty_passage_or_statement_has_no_verdict() {
     assert_eq!(judge("Zoos.", ""), Err(DetectError::Empty("statement")));
 }
 
+#[test]
+fn swapping_the_statements_swaps_every_detectors_decision_to_the_last_bit() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(Vec::new(), |prompt| if prompt.len() % 3 == 0 { "Yes" } else { "No" }.into());
+    let setup = asking(data.path(), Some(&server), "bear-7b").unwrap();
+    let custom = |name: &str, supports: &str| load(&fixture(name), supports).unwrap();
+    let [bert, one] = [custom("bert", ""), custom("bert-one", "@supports=LABEL_0")];
+    let [two, three] = [custom("deberta-v2", "@supports=LABEL_1,LABEL_0"), custom("deberta-v3", "")];
+    let (roberta, builtin) = (custom("roberta", ""), CrossEncoder::builtin().unwrap());
+    let model = setup.detector().unwrap();
+    // The built-in one is slow here, so it reads fewer passages.
+    let detectors: [(&dyn Detector, usize); 7] =
+        [(&bert, 97), (&one, 97), (&two, 97), (&three, 97), (&roberta, 97), (&*model, 97), (&builtin, 7)];
+    for (detector, cases) in detectors {
+        let mut outcomes = HashSet::new();
+        for case in 0..cases {
+            let passage = setup.corpus.passage(PassageIx((case * 41 % 600) as u32));
+            let question = &setup.questions[case * 5 % setup.questions.len()];
+            let Some(sides) = question.sides() else { continue };
+            let [first, second] = sides.map(|side| question.perspectives[side].as_str());
+            // Each order reads anew.
+            let decide = |statements: [&str; 2]| {
+                let [one, other] =
+                    statements.map(|statement| detector.read(&passage, statement, &Stop::never()).unwrap());
+                detector.rule().decide([&one, &other]).unwrap()
+            };
+            let (there, back) = (decide([first, second]), decide([second, first]));
+            assert_eq!(there.swapped(), back, "{}: {}, {first}", detector.key(), passage.id);
+            let bits = |p: [f64; 4]| p.map(f64::to_bits);
+            let [only_first, only_second, both, neither] = bits(there.p);
+            assert_eq!([only_second, only_first, both, neither], bits(back.p), "{}", detector.key());
+            assert_eq!(there.engaged.to_bits(), back.engaged.to_bits());
+            outcomes.insert(format!("{:?}", there.outcome));
+        }
+        assert!(!outcomes.is_empty(), "{}: nothing was decided", detector.key());
+    }
+}
+
 /// A copy of a fixture with one entry of its configuration changed.
 fn changed(name: &str, key: &str, value: Value) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -162,7 +201,12 @@ fn changed(name: &str, key: &str, value: Value) -> tempfile::TempDir {
 #[test]
 fn invalid_models_are_refused_with_what_to_do() {
     for (name, key, value, words) in [
-        ("bert", "id2label", json!({"0": "a", "1": "b", "2": "c"}), &["a, b, c", "@supports=a"][..]),
+        (
+            "bert",
+            "id2label",
+            json!({"0": "a", "1": "b", "2": "c"}),
+            &["a, b, c", "a name such as", "--classes", "@supports=a"][..],
+        ),
         ("bert", "id2label", json!({"0": "entailment"}), &["id2label", "3 classes"]),
         (
             "bert",

@@ -11,6 +11,7 @@ use crate::measure::ppi::{
     Estimate, Labelled, Method, PpiError, Target, corrected_difference, corrected_mean, labels_alone,
 };
 use crate::measure::significance::{DRAWS, Interval, SignificanceError, compare, holm};
+use crate::measure::uncertainty::Spread;
 use crate::report::means::averaged;
 use crate::report::table::{Cell, Head, Row, Table};
 
@@ -222,6 +223,12 @@ pub fn comparisons(table: &Table, pairs: &[(usize, usize)]) -> Result<Option<Tab
                 compared.push((*lane, *base, compare(&left, &right, DRAWS, 0)?));
             }
         }
+        // All lanes' replicates have the same questions and the same verdicts, so they can be subtracted one by one.
+        let drawn = |lane: usize, base: usize| {
+            let means = |row: usize| table.rows[row].replicates.get(column)?.as_ref();
+            let both = means(lane)?.iter().zip(means(base)?);
+            Spread::of(&mut both.map(|(own, other)| own - other).collect::<Vec<f64>>())
+        };
         let corrected = holm(&compared.iter().map(|(.., made)| made.p).collect::<Vec<_>>());
         for ((lane, base, made), p) in compared.into_iter().zip(corrected) {
             let cell = |mean: f64| Cell { mean, n: made.n, ..Cell::default() };
@@ -231,7 +238,7 @@ pub fn comparisons(table: &Table, pairs: &[(usize, usize)]) -> Result<Option<Tab
             rows.push(Row {
                 lane: format!("{}: {left} − {right}", head.name),
                 cells: vec![
-                    Some(between(made.difference)),
+                    Some(Cell { doubt: drawn(lane, base), ..between(made.difference) }),
                     made.effect.map(between),
                     count(made.wins),
                     count(made.ties),
@@ -259,7 +266,8 @@ pub fn comparisons(table: &Table, pairs: &[(usize, usize)]) -> Result<Option<Tab
     ];
     if table.rows.iter().any(|row| row.by_model.is_some_and(|share| share > 0.0)) {
         notes.push(
-            "the model's doubt is not in these intervals: its verdicts count as the means above".into(),
+            "(…) and p take the model's expectations as values; […] draws its verdicts too: where that interval holds 0, neither lane is better"
+                .into(),
         );
     }
     Ok(Some(Table {

@@ -4,6 +4,8 @@
 //! A recipe is a retriever with its constants, an engine on another machine (`milvus:URL/COLLECTION`) or a finished run
 //! (`run:PATH`), then switches in any order. They run in this order: wordings, expansion, projection, merging, fusion,
 //! re-ranking.
+//!
+//! May use: encode (names of encoders), expand, input, measure, project, remote (addresses), rerank, retrieve.
 
 mod base;
 mod switches;

@@ -13,6 +13,8 @@
 //!
 //! Every order has a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies to an earlier
 //! turn. A new order replaces one that has not begun. Only the orders to the `annotator` queue, because none may be lost.
+//!
+//! May use: `engine` and what it may use.
 
 mod annotator;
 mod engine;

@@ -1,4 +1,6 @@
 //! The question and its lanes side by side.
+//!
+//! May use: as `screens` says.
 
 pub mod draw;
 pub mod figures;
