@@ -48,6 +48,8 @@ picture ascii 80x24 "$asked" --theme mono --ascii
 picture read 140x40 "$asked<Enter><Wait>"
 picture tune 140x40 "${asked}llt<Wait>"
 picture reader 140x40 "${asked}r<Wait>"
+picture key-points 140x40 "${asked}K<Wait>"
+picture mixer 140x40 "${asked}rm<Wait>"
 picture help 140x40 "${asked}?"
 "$PARALLAX" demo tools/pictures/tour.session.jsonl --out docs/pictures/tour.svg
 du -bc docs/pictures/*.svg | tail -1
