@@ -14,7 +14,7 @@ use crate::cli::job::{Meter, stop_on_signal};
 use crate::cli::options::Common;
 use crate::engine::nuggets::{judged, pool as known};
 use crate::engine::{Depth, Ranked, Shares, readers};
-use crate::measure::seeded::SplitMix64;
+use crate::measure::seeded::{SplitMix64, hashed};
 use crate::measure::significance::{DRAWS, bootstrap_interval};
 use crate::read::mix::{self, Kind, Mix, Mixed, Order, Pool, Said, TooFew, stability, tipping_point};
 use crate::read::pattern::Sides;
@@ -62,11 +62,15 @@ impl Plan {
         Plan { mix, both, orders }
     }
 
-    /// The lists of every share of the first side, in every order.
-    fn lists(&self, pool: &Pool) -> Result<Vec<Vec<Vec<Context>>>, TooFew> {
+    /// The lists of every share of the first side, in every order. Each question is shuffled in ways of its own.
+    fn lists(&self, id: &str, pool: &Pool) -> Result<Vec<Vec<Vec<Context>>>, TooFew> {
+        let own = |order: &Order| match order {
+            Order::Shuffled(seed) => Order::Shuffled(hashed(id).wrapping_add(*seed)),
+            order => *order,
+        };
         let at = |first: usize| {
             let mix = self.mix.at(first, self.both);
-            self.orders.iter().map(|order| Mix { order: *order, ..mix }.list(pool)).collect()
+            self.orders.iter().map(|order| Mix { order: own(order), ..mix }.list(pool)).collect()
         };
         (0..=self.both).map(at).collect()
     }
@@ -150,7 +154,7 @@ fn of_labels(common: &Common, args: &Eval, plan: &Plan) -> anyhow::Result<Option
     let total = pools.len();
     for (done, Sided { id, text, statements, pool }) in pools.iter().enumerate() {
         lanes.show(done, total);
-        let lists = match plan.lists(pool) {
+        let lists = match plan.lists(id, pool) {
             Ok(lists) => lists,
             Err(short) => {
                 usable.left_out(id, short);
@@ -270,7 +274,7 @@ fn of_file(common: &Common, args: &Eval, path: &Path, plan: &Plan) -> anyhow::Re
     let total = all.len() as u64;
     for (done, Mixed { id, question, pool, right, wrong }) in all.iter().enumerate() {
         meter.show(Progress { job: Job::Measuring, done: done as u64, total });
-        match plan.lists(pool) {
+        match plan.lists(id, pool) {
             Err(short) => usable.left_out(id, short),
             Ok(lists) => {
                 usable.ids.push(id.clone());

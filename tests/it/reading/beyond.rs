@@ -164,18 +164,18 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Two of the sample's questions.
-fn few(folder: &Path) {
+/// The first of the sample's questions.
+fn few(folder: &Path, count: usize) {
     let all =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/sample_data/questions.jsonl")).unwrap();
-    let lines: Vec<&str> = all.lines().take(2).collect();
+    let lines: Vec<&str> = all.lines().take(count).collect();
     fs::write(folder.join("few.jsonl"), lines.join("\n")).unwrap();
 }
 
 #[test]
 fn eval_nuggets_measures_lanes_and_reads_back_the_key_points_that_it_wrote() {
     let folder = TempDir::new().unwrap();
-    few(folder.path());
+    few(folder.path(), 1);
     let plan = [
         "nuggets",
         "--questions",
@@ -246,7 +246,7 @@ fn eval_nuggets_fits_its_threshold_on_sentences_with_key_points_by_hand() {
 #[test]
 fn eval_mix_finds_where_verdicts_and_a_reader_tip() {
     let folder = TempDir::new().unwrap();
-    few(folder.path());
+    few(folder.path(), 2);
     let plan =
         ["mix", "--questions", "few.jsonl", "--lanes", "bm25", "--label-source", "gold", "--both", "4"];
     let alone = table(&run(folder.path(), &[&plan[..], &["--format", "json", "--plots", "plots"]].concat()));
