@@ -29,7 +29,7 @@ use parallax::tui::config::{Config, Source};
 use parallax::tui::draw::draw;
 use parallax::tui::message::{Effect, Msg};
 use parallax::tui::theme::{Depth, Look, Theme};
-use parallax::tui::update::update;
+use parallax::tui::update::{refresh, update, update_in_burst};
 use parallax::tui::{Size, Start};
 use parallax::work::{Stop, on_all};
 use ratatui::Terminal;
@@ -49,6 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     first_frame()?;
     key_to_frame()?;
     toggles()?;
+    strips()?;
     encoding()?;
     verdicts()?;
     clustering()?;
@@ -269,6 +270,59 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
         report(&format!("{name} switched: next frame, p50 / max"), &figures, "≤ 16 ms");
         let figures = format!("{:.1} / {:.1} ms", percentile(&mut orders, 0.5), percentile(&mut orders, 1.0));
         report(&format!("{name} switched: new order on screen, p50 / max"), &figures, "≤ 50 ms");
+    }
+    Ok(())
+}
+
+/// From the Enter key of a question to the frame with all lanes, their colours and MRecall, and the strips of all three wordings in every lane.
+/// Each question is asked once, in a data folder without verdicts. The first one also waits for the models to be read.
+fn strips() -> Result<(), Box<dyn std::error::Error>> {
+    for (source, name, goal) in
+        [(LabelSource::Gold, "gold", "≤ 700 ms"), (LabelSource::Model, "carried model", "≤ 2500 ms")]
+    {
+        let folder = tempfile::tempdir()?;
+        let start = Start { source, ..asked(folder.path(), "") };
+        let (send, receive) = mpsc::channel();
+        let send_reply: parallax::engine::SendReply =
+            std::sync::Arc::new(move |reply| drop(send.send(Msg::Engine(reply))));
+        let engine = Engine::start(start.opening.clone(), &send_reply)?;
+        let mut app = App::new(&start, Size { width: 140, height: 40 });
+        let mut terminal = Terminal::new(TestBackend::new(140, 40))?;
+        let mut stale = false;
+        let mut take = |app: &mut App, msg: Msg| {
+            let effects = update_in_burst(app, msg, &mut stale);
+            effects.into_iter().for_each(|effect| carry_out(&engine, effect));
+        };
+        while !matches!(app.corpus, parallax::tui::app::Corpus::Open(_)) {
+            take(&mut app, receive.recv()?);
+        }
+        let questions = parallax::question::set::builtin(parallax::corpus::sample::QUESTIONS);
+        let mut times = Vec::new();
+        for question in questions.iter().filter(|question| question.perspectives.len() == 2) {
+            app.typing = true;
+            app.line = question.text.clone().into();
+            let pressed = Instant::now();
+            take(&mut app, Msg::Key(KeyEvent::from(KeyCode::Enter)));
+            while !app.settled {
+                take(&mut app, receive.recv()?);
+                receive.try_iter().for_each(|msg| take(&mut app, msg));
+                refresh(&mut app);
+                terminal.draw(|frame| draw(&app, Theme::of(Look::Terminal), frame))?;
+            }
+            times.push(pressed.elapsed());
+            let whole = app.lanes.iter().all(|lane| {
+                let asked = lane.figures.asked.as_ref();
+                let strips = asked.is_some_and(|asked| asked.iter().all(|own| own.lean.is_some()));
+                strips && lane.figures.now.as_ref().is_some_and(|figures| figures.complete())
+            });
+            if !whole {
+                return Err(format!("`{}` has no three strips in every lane", question.text).into());
+            }
+        }
+        let first = times[0].as_secs_f64() * 1e3;
+        let figures = format!("{:.0} / {:.0} ms", percentile(&mut times, 0.5), percentile(&mut times, 1.0));
+        report(&format!("question → lanes, MRecall, three strips, {name}, p50 / max"), &figures, goal);
+        report(&format!("the first of them, {name}, with the models read"), &format!("{first:.0} ms"), goal);
     }
     Ok(())
 }

@@ -133,13 +133,13 @@ pub fn table(items: &[Item<'_>], model: Option<&Model>) -> Table {
     let after = || {
         let rows = items.iter().enumerate().map(|(i, item)| {
             let own = |(_, labels): &(Annotator, Labels)| {
-                labels.get(&i).map(|said| item.settled.map_or(*said, |settled| settled.supports))
+                labels.get(&i).map(|said| item.settled().unwrap_or(*said))
             };
             columns[..people].iter().map(own).collect()
         });
         krippendorff_alpha(&rows.collect::<Vec<Vec<Option<bool>>>>())
     };
-    let settled = items.iter().filter(|item| item.settled.is_some()).count();
+    let settled = items.iter().filter(|item| item.settled().is_some()).count();
     let votes = || items.iter().map(Item::votes);
     let unclear: Vec<(bool, bool)> =
         items.iter().filter_map(|item| Some((item.model?.0.is_none(), item.is_unsure()))).collect();
@@ -226,8 +226,8 @@ pub struct Item<'a> {
     pub about: &'a Decision,
     /// The decision of each annotator, by name.
     pub said: BTreeMap<&'a str, &'a Decision>,
-    /// The latest decision that settles a disagreement.
-    pub settled: Option<&'a Decision>,
+    /// The decision of each adjudicator, by name.
+    pub settling: BTreeMap<&'a str, &'a Decision>,
     /// The detector's probability for this single statement.
     pub p: Option<f32>,
     /// The detector's verdict and its probability; see [`Model::says`].
@@ -241,15 +241,22 @@ impl Item<'_> {
         (yes, self.said.len() - yes)
     }
 
+    /// The label of most adjudicators; `None` without one, or if as many say yes as no.
+    pub fn settled(&self) -> Option<bool> {
+        let yes = self.settling.values().filter(|decision| decision.supports).count();
+        let no = self.settling.len() - yes;
+        (yes != no).then_some(yes > no)
+    }
+
     /// Whether people are unsure: as many say yes as no, or one of them flagged the label.
     pub fn is_unsure(&self) -> bool {
         self.majority().is_none() || self.said.values().any(|decision| decision.flagged)
     }
 
-    /// The label that counts: the settling one, or that of the majority; `None` for a tie.
+    /// The label that counts: that of the adjudicators if there are any, else that of the majority; `None` for a tie.
     pub fn majority(&self) -> Option<bool> {
-        if let Some(settled) = self.settled {
-            return Some(settled.supports);
+        if !self.settling.is_empty() {
+            return self.settled();
         }
         let (yes, no) = self.votes();
         (yes != no).then_some(yes > no)
@@ -265,17 +272,12 @@ pub fn items<'a>(decisions: &'a [Decision], model: Option<&Model>) -> Vec<Item<'
         let item = items.entry(key).or_insert_with(|| Item {
             about: decision,
             said: BTreeMap::new(),
-            settled: None,
+            settling: BTreeMap::new(),
             p: model.and_then(|model| model.p(decision)),
             model: model.and_then(|model| model.says(decision)),
         });
-        if decision.settles() {
-            if item.settled.is_none_or(|known| known.at <= decision.at) {
-                item.settled = Some(decision);
-            }
-            continue;
-        }
-        match item.said.entry(&decision.by) {
+        let said = if decision.settles() { &mut item.settling } else { &mut item.said };
+        match said.entry(&decision.by) {
             Entry::Vacant(place) => {
                 place.insert(decision);
             }
@@ -302,7 +304,7 @@ pub fn queue<'i, 'a>(items: &'i [Item<'a>], model: Option<&Model>) -> Vec<&'i It
     };
     let mut disputed: Vec<(usize, usize, &Item)> = items
         .iter()
-        .filter(|item| item.settled.is_none())
+        .filter(|item| item.settled().is_none())
         .map(|item| {
             let (yes, no) = votes(item);
             (yes.min(no), yes + no, item)
@@ -428,9 +430,15 @@ mod tests {
         let after = table(&items, None);
         assert_eq!((after.alpha, after.annotators.len(), after.settled), (before.alpha, 2, 1));
         assert!(after.alpha_after.unwrap().value > before.alpha.value && before.alpha_after.is_none());
-        let settled = items.iter().find(|item| item.settled.is_some()).unwrap();
+        let settled = items.iter().find(|item| item.settled().is_some()).unwrap();
         assert_eq!((settled.majority(), settled.votes()), (Some(true), (1, 1)));
         assert_eq!(queue(&items, None).len(), 2, "what is settled is not discussed again");
+        // As in the measures, two adjudicators who disagree settle nothing.
+        let mut both = decisions.clone();
+        both.push(Decision { by: "dora".into(), supports: false, ..decisions.last().unwrap().clone() });
+        let items = super::items(&both, None);
+        assert_eq!((table(&items, None).settled, queue(&items, None).len()), (0, 3));
+        assert!(items.iter().all(|item| item.settling.is_empty() || item.majority().is_none()));
     }
 
     #[test]

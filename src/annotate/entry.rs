@@ -174,15 +174,12 @@ impl Entry {
             };
         };
         let expected = name(body);
-        match version() {
-            // Checked before the version, because a flipped bit may turn a 1 into a 5.
-            _ if expected.as_bytes() != id => {
-                return Line::Bad(format!("the id {expected}, which belongs to the rest of the line"));
-            }
-            Ok(v) if v > VERSION => return Line::Newer,
-            _ => {}
+        // Checked before the version, because a flipped bit may turn a 1 into a 5.
+        if expected.as_bytes() != id {
+            return Line::Bad(format!("the id {expected}, which belongs to the rest of the line"));
         }
         match serde_json::from_slice::<Entry>(line) {
+            Ok(entry) if entry.v > VERSION => Line::Newer,
             Ok(entry) => {
                 let entry = Entry { id: expected, ..entry };
                 // Otherwise this program would write it with another id.
@@ -193,6 +190,7 @@ impl Entry {
                     }
                 }
             }
+            Err(_) if version().is_ok_and(|v| v > VERSION) => Line::Newer,
             Err(error) => {
                 Line::Bad(format!("a label with by, question, passage, text and answers ({error})"))
             }

@@ -2,6 +2,7 @@
 //!
 //! In a damaged file, every undamaged line still counts; damaged lines are reported and stay in the file. Must not interpret entries.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -102,15 +103,16 @@ impl Read {
 
     fn lines(path: &Path, lines: &Lines) -> Self {
         let mut read = Read { torn: lines.torn().len(), ..Read::default() };
-        let mut history = History::default();
+        // When each entry was written, by id.
+        let mut known: HashMap<String, u64> = HashMap::new();
         for (i, text) in lines.iter().enumerate() {
             match Entry::read(text) {
                 Line::Entry(entry) => {
-                    let earlier = entry.was.iter().filter_map(|was| history.entry(was));
-                    if earlier.map(|was| was.at).max().is_some_and(|at| at > entry.at) {
+                    let earlier = entry.was.iter().filter_map(|was| known.get(was));
+                    if earlier.max().is_some_and(|at| *at > entry.at) {
                         read.backwards.push(i + 1);
                     }
-                    if history.take((*entry).clone()) {
+                    if known.insert(entry.id.clone(), entry.at).is_none() {
                         read.entries.push(*entry);
                     } else {
                         read.repeated += 1;
@@ -130,7 +132,7 @@ impl Read {
             }
         }
         let was = read.entries.iter().flat_map(|entry| &entry.was);
-        let missing: std::collections::HashSet<_> = was.filter(|id| history.entry(id).is_none()).collect();
+        let missing: HashSet<&String> = was.filter(|id| !known.contains_key(*id)).collect();
         read.missing = missing.len();
         read
     }

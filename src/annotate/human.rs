@@ -22,10 +22,15 @@ impl Human {
     pub fn of(history: &History, corpus: &Corpus, statements: &HashSet<&str>) -> Self {
         let mut human = Human::default();
         let (mut gone, mut changed, mut unknown) = (0, 0, 0);
+        // A passage has many labels, and is read once.
+        let mut texts: HashMap<String, Option<String>> = HashMap::new();
         for decision in history.decisions() {
-            match corpus.find(&decision.passage).map(|at| text_hash(&corpus.passage(at))) {
+            let text = texts
+                .entry(decision.passage.clone())
+                .or_insert_with(|| corpus.find(&decision.passage).map(|at| text_hash(&corpus.passage(at))));
+            match text {
                 None => gone += 1,
-                Some(text) if text != decision.text => changed += 1,
+                Some(text) if *text != decision.text => changed += 1,
                 Some(_) => {
                     if !statements.is_empty() && !statements.contains(decision.perspective.as_str()) {
                         unknown += 1;
@@ -95,6 +100,11 @@ impl Human {
             voices.values().filter(|said| said.len() == 1 && said.contains(&supports)).count()
         };
         (!voices.is_empty()).then(|| (say(true), say(false)))
+    }
+
+    /// When a passage was last labelled, in milliseconds since 1970; 0 if it never was.
+    pub fn labelled_at(&self, passage: &str) -> u64 {
+        self.by_passage.get(passage).into_iter().flatten().map(|one| one.at).max().unwrap_or(0)
     }
 
     fn ties(&self) -> usize {

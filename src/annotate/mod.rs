@@ -32,7 +32,7 @@ pub use journal::{Journal, JournalError, Opened};
 pub use material::{Material, Model, Place, Row, RowError};
 pub use order::{Repeat, assign, doubt, drop_repeats, plant, queue, repeats};
 pub use project::{Item, Order, Progress, Project};
-pub use sample::Sample;
+pub use sample::{Sample, distinct};
 pub use transfer::{Lost, ONCE_SHOWN, Remap, entries, name_for_journal, remap, restate, unseen};
 
 #[cfg(test)]
@@ -202,6 +202,34 @@ mod damage_tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_replaced_by_a_copy_is_locked_again_and_never_written_by_two() {
+        let folder = tempfile::tempdir().unwrap();
+        let [place, copy, old] = ["project", "copy", "old"].map(|name| folder.path().join(name));
+        let path = place.join("anna.jsonl");
+        let mut first = open(&path);
+        first.append(act(1, true)).unwrap();
+        let replaced = |old: &Path| {
+            fs::create_dir(&copy).unwrap();
+            for name in ["anna.jsonl", "anna.lock"] {
+                fs::copy(place.join(name), copy.join(name)).unwrap();
+            }
+            fs::rename(&place, old).unwrap();
+            fs::rename(&copy, &place).unwrap();
+        };
+        replaced(&old);
+        first.append(act(2, true)).unwrap();
+        let held = Journal::open(&path, "anna").unwrap().journal;
+        assert!(matches!(held.read_only(), Some(ReadOnly::Held { .. })), "the copy is locked now");
+        replaced(&folder.path().join("older"));
+        let mut second = open(&path);
+        let refused = first.append(act(3, true)).unwrap_err();
+        assert!(matches!(refused, JournalError::ReadOnly(ReadOnly::Held { .. })), "{refused}");
+        second.append(act(3, false)).unwrap();
+        assert_eq!(Read::file(&path).unwrap().entries.len(), 3);
+    }
+
     #[test]
     fn a_flipped_bit_costs_its_line_and_is_reported_with_its_number_and_repair_keeps_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
@@ -277,5 +305,44 @@ mod damage_tests {
         assert!(matches!(opened.journal.read_only(), Some(ReadOnly::Newer(_))));
         assert!(matches!(opened.journal.append(act(3, true)), Err(JournalError::ReadOnly(_))));
         assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+}
+
+#[cfg(test)]
+mod machine_tests {
+    use std::fs;
+
+    use super::testing::{act, open, said};
+
+    #[test]
+    fn a_journal_holds_what_another_machine_wrote_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, there) = (folder.path().join("anna.jsonl"), folder.path().join("there.jsonl"));
+        let mut journal = open(&here);
+        journal.append(act(1, true)).unwrap();
+        fs::copy(&here, &there).unwrap();
+        open(&there).append(act(2, false)).unwrap();
+        fs::copy(&there, &here).unwrap();
+        let new = journal.refresh().unwrap();
+        assert_eq!((new.len(), said(&journal, 2)), (1, Some(false)));
+        journal.append(act(2, true)).unwrap();
+        assert_eq!(said(&journal, 2), Some(true));
+    }
+
+    #[test]
+    fn undo_takes_back_what_was_labelled_on_another_machine_meanwhile_and_not_an_earlier_act_over_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, there) = (folder.path().join("anna.jsonl"), folder.path().join("there.jsonl"));
+        let mut journal = open(&here);
+        journal.append(act(1, true)).unwrap();
+        journal.append(act(2, true)).unwrap();
+        fs::copy(&here, &there).unwrap();
+        open(&there).append(act(2, false)).unwrap();
+        fs::copy(&there, &here).unwrap();
+        journal.refresh().unwrap();
+        journal.undo().unwrap();
+        assert_eq!((said(&journal, 1), said(&journal, 2)), (Some(true), Some(true)));
+        journal.undo().unwrap();
+        assert_eq!((said(&journal, 1), said(&journal, 2)), (Some(true), None));
     }
 }

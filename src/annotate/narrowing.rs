@@ -1,5 +1,7 @@
 //! How much of a project is labelled, and how the interval of a figure narrows with every label on a drawn question.
 
+use std::collections::HashMap;
+
 use super::human::Human;
 use super::project::{Item, Project};
 use super::sample::{Share, labelled_prefix};
@@ -58,39 +60,60 @@ pub struct Outlook {
 /// The number of labels that a forecast looks back, and of passages that it looks ahead.
 const LOOKED_AT: usize = 50;
 
+/// One question's list in a lane, with the labels so far.
+struct Growing<'a> {
+    question: &'a Question,
+    m: PerspectiveCount,
+    /// The first k of the lane, best first: rank and index into `known`.
+    list: Vec<(usize, usize)>,
+    /// The statements that each passage of the pool supports, once it is labelled.
+    known: Vec<Option<SupportSet>>,
+}
+
+impl Growing<'_> {
+    fn value(&self, column: Column) -> f64 {
+        let ranked: Vec<Option<SupportSet>> = self.list.iter().map(|(_, at)| self.known[*at]).collect();
+        let (m, supports) = (self.m, self.question.supports);
+        let evidence = SupportEvidence { ranked: &ranked, pool: &[], m, supports };
+        column.value(evidence).map_or(0.0, |measured| measured.value)
+    }
+}
+
 /// How much the mean of a column over all questions is expected to change with the next passages, if they change it as often as the last
-/// ones did. Passages are taken in the order of the pool. `None` with fewer than ten labelled passages.
+/// ones did. Passages are taken in the order in which they were labelled. `None` with fewer than ten labelled passages.
 pub fn outlook(
     (questions, pool): (&[Question], &[Item]),
     (lane, column, k): (&str, Column, usize),
     human: &Human,
 ) -> Option<Outlook> {
-    let (mut changes, mut left) = (Vec::new(), 0);
+    let mut growing = Vec::new();
     for question in questions {
-        let own: Vec<&Item> = pool.iter().filter(|item| item.question == question.text).collect();
-        let mut list: Vec<(usize, usize)> =
-            own.iter().enumerate().filter_map(|(at, item)| Some((item.rank(lane)?, at))).collect();
-        list.retain(|(rank, _)| *rank <= k);
-        list.sort_unstable();
         let m = PerspectiveCount::new(question.perspectives.len()).ok()?;
-        let mut known: Vec<Option<SupportSet>> = vec![None; own.len()];
-        let value = |known: &[Option<SupportSet>]| {
-            let ranked: Vec<Option<SupportSet>> = list.iter().map(|(_, at)| known[*at]).collect();
-            let evidence = SupportEvidence { ranked: &ranked, pool: &[], m, supports: question.supports };
-            column.value(evidence).map_or(0.0, |measured| measured.value)
-        };
-        let mut before = value(&known);
-        for (at, item) in own.iter().enumerate() {
-            match human.support(question, &item.passage.id) {
-                Some(set) => {
-                    known[at] = Some(set);
-                    let now = value(&known);
-                    changes.push((now - before).abs() / questions.len() as f64);
-                    before = now;
-                }
-                None => left += 1,
-            }
+        growing.push(Growing { question, m, list: Vec::new(), known: Vec::new() });
+    }
+    let places: HashMap<&str, usize> =
+        questions.iter().enumerate().map(|(at, question)| (question.text.as_str(), at)).collect();
+    let (mut labelled, mut left) = (Vec::new(), 0);
+    for item in pool {
+        let Some(place) = places.get(item.question.as_str()) else { continue };
+        let own = &mut growing[*place];
+        let at = own.known.len();
+        own.known.push(None);
+        own.list.extend(item.rank(lane).filter(|rank| *rank <= k).map(|rank| (rank, at)));
+        match human.support(own.question, &item.passage.id) {
+            Some(set) => labelled.push((human.labelled_at(&item.passage.id), *place, at, set)),
+            None => left += 1,
         }
+    }
+    growing.iter_mut().for_each(|own| own.list.sort_unstable());
+    // Stable, so that labels of one moment, as of an import, stay in the order of the pool.
+    labelled.sort_by_key(|(when, ..)| *when);
+    let mut changes = Vec::new();
+    for (_, place, at, set) in labelled {
+        let own = &mut growing[place];
+        let before = own.value(column);
+        own.known[at] = Some(set);
+        changes.push((own.value(column) - before).abs() / questions.len() as f64);
     }
     let labelled = changes.len();
     let last = &changes[labelled.saturating_sub(LOOKED_AT)..];
@@ -235,6 +258,33 @@ mod tests {
         assert_eq!(forecast(20, false), Some(Outlook { labelled: 20, further: 10, change: 0.0 }));
         // Every label adds a thirtieth, and ten are left.
         assert!((forecast(20, true).unwrap().change - 1.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_last_labels_are_the_latest_and_not_those_at_the_end_of_the_pool() {
+        let set = questions(120);
+        let pool: Vec<Item> = (0..120)
+            .map(|n| Item {
+                question: set[n].text.clone(),
+                passage: passage(n),
+                ranks: BTreeMap::from([("bm25".to_owned(), 1)]),
+                ..Item::default()
+            })
+            .collect();
+        // The pool's first fifty were labelled last, and only those say yes.
+        let mut history = crate::annotate::History::default();
+        for n in 0..100 {
+            let answers = [(set[n].perspectives[0].clone(), n < 50), (set[n].perspectives[1].clone(), false)];
+            let view = View { answers: answers.into(), ..View::default() };
+            let (question, text) = (set[n].text.clone(), text_hash(&passage(n)));
+            let act = Act { question, passage: passage(n).id, text, view, ..Act::default() };
+            let at = if n < 50 { 2_000 } else { 1_000 };
+            history.take(crate::annotate::Entry::new(act, "anna", Vec::new(), at).unwrap());
+        }
+        let human = Human::of_pool(history.decisions(), &pool);
+        let next = outlook((&set, &pool), ("bm25", Column::at(1, &[]).unwrap()[1], 1), &human).unwrap();
+        assert_eq!((next.labelled, next.further), (100, 20));
+        assert!((next.change - 20.0 / 120.0).abs() < 1e-12, "{next:?}");
     }
 
     #[test]

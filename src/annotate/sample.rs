@@ -1,6 +1,8 @@
 //! Questions drawn at random to be labelled, so that their labels represent all questions of the set. They must be labelled in the order
 //! of the draw.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::question::Question;
@@ -38,6 +40,20 @@ pub enum SampleError {
     SameWords(String),
 }
 
+/// Refuses questions of which two have the same text.
+///
+/// # Errors
+/// [`SampleError::SameWords`] with the first such text.
+pub fn distinct<'a>(questions: impl IntoIterator<Item = &'a Question>) -> Result<(), SampleError> {
+    let mut texts = HashSet::new();
+    for question in questions {
+        if !texts.insert(question.text.as_str()) {
+            return Err(SampleError::SameWords(question.text.clone()));
+        }
+    }
+    Ok(())
+}
+
 impl Sample {
     /// Draws without replacement. A question's place in the draw depends only on the seed and its text, so a smaller draw is the
     /// beginning of a larger one, and the order of the file does not matter.
@@ -55,9 +71,7 @@ impl Sample {
         let mut order: Vec<([u8; 32], &Question)> =
             questions.iter().map(|question| (place(question, seed), question)).collect();
         order.sort_by_key(|(place, _)| *place);
-        if let Some(pair) = order.windows(2).find(|pair| pair[0].1.text == pair[1].1.text) {
-            return Err(SampleError::SameWords(pair[0].1.text.clone()));
-        }
+        distinct(questions)?;
         let drawn: Vec<Question> = order.into_iter().take(count).map(|(_, one)| one.clone()).collect();
         let draw = drawn.iter().map(|question| question.id.clone()).collect();
         Ok((Sample { seed, of: questions.len(), set: hash(questions), draw }, drawn))

@@ -27,6 +27,12 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
         let same = |head: &&&Entry| said.iter().all(|one| one.text == head.text);
         let before = heads.last().filter(same).map(|head| head.view.clone()).unwrap_or_default();
         let mut view = before.clone();
+        // Where two machines disagree, the file decides only what it names.
+        view.answers.retain(|statement, supports| {
+            heads.iter().all(|head| head.view.answers.get(statement) == Some(supports))
+        });
+        let decided = view.answers.clone();
+        view.evidence.retain(|statement, _| decided.contains_key(statement));
         view.skipped = false;
         let mut notes: Vec<&str> = Vec::new();
         for one in &said {
@@ -252,6 +258,21 @@ mod tests {
         let now = standing.decisions();
         assert_eq!(now.len(), 2);
         assert!(now.iter().all(|one| !one.supports && one.at == 9));
+    }
+
+    #[test]
+    fn an_import_settles_a_conflict_of_two_machines_only_where_it_has_a_label() {
+        let two = |first: bool, second: bool| {
+            let mut one = act(1, first);
+            one.view.answers.insert("No.".into(), second);
+            Entry::new(one, "anna", Vec::new(), u64::from(first)).unwrap()
+        };
+        let standing = history(vec![two(true, false), two(false, true)]);
+        let mut named = decision("anna", crate::annotate::testing::QUESTION, 1, true);
+        (named.text, named.perspective) = (text_hash(&passage(1)), YES.into());
+        let entries = entries(&[named], &standing).unwrap();
+        assert_eq!(entries[0].view.answers, BTreeMap::from([(YES.to_owned(), true)]));
+        assert_eq!(entries[0].was.len(), 2);
     }
 
     #[test]

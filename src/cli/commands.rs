@@ -25,9 +25,13 @@ use crate::remote::Place;
 use crate::report::safe;
 use crate::report::safe::line;
 
+/// Where a reader of one of the papers looks.
+const PAPERS: &str = "Tables and figures of the papers BERDS, CSQE, PIR and Detrimental Contexts: `parallax eval --help` names them \
+                      beside their suites, and docs/reports/papers.md has the command for each.";
+
 /// See what several retrievers bring up on a contentious question, and which side each passage supports.
 #[derive(Debug, Parser)]
-#[command(name = "parallax", version, about, long_about = None)]
+#[command(name = "parallax", version, about, long_about = None, after_help = PAPERS)]
 pub struct Args {
     /// Options that every command understands.
     #[command(flatten)]

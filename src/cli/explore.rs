@@ -17,7 +17,7 @@ use crate::signals::exit_code;
 use crate::tui;
 use crate::tui::config::{Problems, Source};
 use crate::tui::export::film::Film;
-use crate::tui::export::{check_film, write_film};
+use crate::tui::export::{SCALE, check_film, write_film};
 use crate::tui::query_history::QueryHistory;
 use crate::tui::session::{self, Head};
 use crate::tui::theme::{Depth, Look};
@@ -44,6 +44,11 @@ fn speed(text: &str) -> Result<f64, Expected> {
     speed.ok_or_else(|| "a number from 0.125 to 64, such as 2 for twice as fast".into())
 }
 
+fn scale(text: &str) -> Result<f32, Expected> {
+    let scale = text.parse().ok().filter(|scale| (0.5..=8.0).contains(scale));
+    scale.ok_or_else(|| "a number from 0.5 to 8, such as 1 for a small picture".into())
+}
+
 /// `parallax frame`
 #[derive(Debug, clap::Args)]
 pub struct Frame {
@@ -59,6 +64,9 @@ pub struct Frame {
     /// Save the frame to this file instead of printing it: .svg, .png, .html or .txt.
     #[arg(long, value_name = "FILE", conflicts_with = "style")]
     pub out: Option<PathBuf>,
+    /// Pixels per unit of a .png, from 0.5 to 8; a cell is 10 units wide and 20 high.
+    #[arg(long, default_value_t = SCALE, value_parser = scale, value_name = "PIXELS")]
+    pub scale: f32,
     /// How many seconds to wait for the lanes and verdicts.
     #[arg(long, default_value_t = 60)]
     pub timeout: u64,
@@ -95,11 +103,12 @@ fn with_history(mut start: tui::Start, common: &Common) -> tui::Start {
     let runs: Vec<String> = start.opening.runs.iter().map(|run| whole(&run.path)).collect();
     let runs = (!runs.is_empty()).then(|| runs.join(" "));
     let corpus = start.opening.corpus.as_ref().map(whole).or(runs).unwrap_or_else(|| "sample".into());
-    let history = QueryHistory::read(start.opening.data_dir.join(HISTORY), corpus);
+    let mut history = QueryHistory::read(start.opening.data_dir.join(HISTORY), corpus);
     let free =
         start.question.is_empty() && start.perspectives.is_empty() && common.named_recipes().is_empty();
     if let Some((question, lanes)) = history.last().filter(|_| free) {
         (start.question, start.lanes) = (question, lanes);
+        history.recalled = true;
     }
     if let Some(source) = history.last_source().filter(|_| !common.is_typed("label_source")) {
         start.source = source;
@@ -154,7 +163,7 @@ pub fn frame(common: &Common, args: &Frame) -> anyhow::Result<ExitCode> {
     args.out.as_deref().map(check_output).transpose()?;
     let frame = tui::play(start, args.size, &script, Duration::from_secs(args.timeout))?;
     match &args.out {
-        Some(path) => tui::export::write(path, &frame)?,
+        Some(path) => tui::export::write(path, &frame, args.scale)?,
         None => safe::stdout().write_all(frame.dump(args.style).as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)

@@ -18,116 +18,124 @@ use crate::report::safe;
 use crate::tui::config::Source;
 use crate::tui::theme::Look;
 
+/// The groups of options in the help.
+const CORPUS: &str = "Corpus and questions";
+const JUDGED: &str = "Labels and detectors";
+const LANES: &str = "Lanes";
+const MODELS: &str = "Language models and readers";
+const PROGRAM: &str = "The program";
+
 /// Options that every command understands.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Common {
     /// The passages: a file (.jsonl, .csv, .tsv, or results of rank_llm or BERDS), a folder of texts, or a name from `parallax
     /// corpus list`; a task of PIR's JSON as FILE:TASK brings its queries and its gold. Default: the passages in the --lane run:FILE files, otherwise the built-in sample.
-    #[arg(long, global = true, value_name = "PATH|NAME", env = "PARALLAX_CORPUS")]
+    #[arg(help_heading = CORPUS, long, global = true, value_name = "PATH|NAME", env = "PARALLAX_CORPUS")]
     pub corpus: Option<PathBuf>,
     /// The question set: BERDS, BEIR or PIR JSONL, a TSV of id and question, or TREC topics; `eval` averages over several.
     /// Default: the questions of the sample, if it is the corpus.
-    #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
+    #[arg(help_heading = CORPUS, long, global = true, value_name = "FILE", env = "PARALLAX_QUESTIONS")]
     pub questions: Vec<PathBuf>,
     /// Labels: a TSV table, TREC diversity qrels or Perspectrum's JSON; a missing label means no (complete) or unjudged (positives). Or
     /// BERDS results with the verdicts NAME-preds of a judge, who is then named as their source. Default: the labels of the sample, if it is
     /// the corpus.
     #[arg(
+        help_heading = JUDGED,
         long,
         global = true,
         value_name = "FILE[:complete|:positives|:preds=NAME]",
         env = "PARALLAX_LABELS"
     )]
     pub labels: Vec<String>,
-    /// The detector: builtin; a name that `models list --detectors` prints; a cross-encoder for NLI or stance as path:FOLDER or hf:ORG/MODEL, with @supports=CLASS if its
-    /// class names do not say which one means support; llm, the model of --llm; or file:PATH, verdicts made elsewhere. `detect` takes several.
+    /// The detector: builtin; a name that `models list --detectors` prints; a cross-encoder for NLI or stance, or a T5
+    /// that answers 1 or 0, as path:FOLDER or hf:ORG/MODEL, with @supports=CLASS if its class names do not say which one means support; llm, the model of --llm; or file:PATH, verdicts made elsewhere. `detect` takes several.
     /// Default: builtin.
-    #[arg(long, global = true, value_name = "WHAT")]
+    #[arg(help_heading = JUDGED, long, global = true, value_name = "WHAT")]
     pub detector: Vec<Choice>,
     /// Which classes of a detector from path: or hf: mean support and opposition, if its own names do not show it: SUPPORTS or
     /// SUPPORTS,OPPOSES.
-    #[arg(long, global = true, value_name = "CLASSES")]
+    #[arg(help_heading = JUDGED, long, global = true, value_name = "CLASSES")]
     pub classes: Option<String>,
     /// A threshold fitted on labels (annotate agree --refit). Default: the detector's own.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(help_heading = JUDGED, long, global = true, value_name = "FILE")]
     pub detector_threshold: Option<PathBuf>,
     /// Which labels count: one of the values, or the NAME of the judge in --labels FILE:preds=NAME. Default: auto.
-    #[arg(long, global = true, value_parser = CountedParser, value_name = "SOURCE")]
+    #[arg(help_heading = JUDGED, long, global = true, value_parser = CountedParser, value_name = "SOURCE")]
     pub label_source: Option<Counted>,
     /// A statement that answers the question; repeat for more. Default: those of the question set, otherwise two made by rules.
-    #[arg(long = "perspective", global = true, value_name = "TEXT")]
+    #[arg(help_heading = CORPUS, long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
     /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75,sim=uae-large, contriever, hf:ORG/MODEL, path:FOLDER,
     /// milvus:URL/COLLECTION, os:URL/INDEX or run:FILE (a finished run); repeat for more. Default: bm25, minilm and hybrid.
-    #[arg(long = "lane", global = true, value_name = "RECIPE")]
+    #[arg(help_heading = LANES, long = "lane", global = true, value_name = "RECIPE")]
     pub lane: Vec<Recipe>,
     /// Lanes by name, separated by commas: bm25,minilm,hybrid,run:FILE.
-    #[arg(long, global = true, value_delimiter = ',', value_name = "NAMES")]
+    #[arg(help_heading = LANES, long, global = true, value_delimiter = ',', value_name = "NAMES")]
     pub lanes: Vec<Recipe>,
     /// A language model that expands queries, reads, and judges with --detector llm: the address of an OpenAI-compatible
     /// server, such as http://localhost:11434/v1, or gguf:FILE. The server's key is read from PARALLAX_LLM_KEY. Default: none.
-    #[arg(long, global = true, value_name = "URL|gguf:FILE", env = "PARALLAX_LLM")]
+    #[arg(help_heading = MODELS, long, global = true, value_name = "URL|gguf:FILE", env = "PARALLAX_LLM")]
     pub llm: Option<String>,
     /// The name of the model on the server of --llm. Recorded replies of other models do not count then. Default: any model's.
-    #[arg(long, global = true, value_name = "NAME", env = "PARALLAX_LLM_MODEL")]
+    #[arg(help_heading = MODELS, long, global = true, value_name = "NAME", env = "PARALLAX_LLM_MODEL")]
     pub llm_model: Option<String>,
     /// How many requests to the language model run at once, from 1 to 64. Default: 4.
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(help_heading = MODELS, long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub at_once: Option<u16>,
     /// A prompt in place of a built-in one: a file like those that `parallax prompts` prints, or a name that it lists, such as
     /// detect-one-shot; repeat for more.
-    #[arg(long = "prompt", global = true, value_name = "FILE|NAME")]
+    #[arg(help_heading = MODELS, long = "prompt", global = true, value_name = "FILE|NAME")]
     pub prompts: Vec<PathBuf>,
     /// Send keys, tokens and passwords to this host in clear text if its address begins with http://; repeat for more. Default: none; they
     /// go over https:// or to this machine.
-    #[arg(long, global = true, value_name = "HOST")]
+    #[arg(help_heading = MODELS, long, global = true, value_name = "HOST")]
     pub allow_insecure: Vec<String>,
     /// Contact no server: fetch nothing, ask no language model or search engine elsewhere, and look for none on this machine.
-    #[arg(long, global = true)]
+    #[arg(help_heading = MODELS, long, global = true)]
     pub offline: bool,
     /// Recorded replies (JSONL) instead of a language model. Default: those of the sample, if it is the corpus.
-    #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_REPLIES")]
+    #[arg(help_heading = MODELS, long, global = true, value_name = "FILE", env = "PARALLAX_REPLIES")]
     pub replies: Option<PathBuf>,
     /// Recorded answers of a reader (JSONL: question, k, answer) instead of a model.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(help_heading = MODELS, long, global = true, value_name = "FILE")]
     pub answers: Option<PathBuf>,
     /// A model that reads: a folder with an extractive reader (reader.json, reader.onnx) or a T5 for Fusion-in-Decoder
     /// (config.json).
-    #[arg(long, global = true, value_name = "PATH", conflicts_with = "answers")]
+    #[arg(help_heading = MODELS, long, global = true, value_name = "PATH", conflicts_with = "answers")]
     pub reader: Option<PathBuf>,
     /// A journal of labels by hand, or a folder of them such as a project; repeat for more. Default: the journals of this corpus.
-    #[arg(long = "journal", global = true, value_name = "FILE|FOLDER")]
+    #[arg(help_heading = JUDGED, long = "journal", global = true, value_name = "FILE|FOLDER")]
     pub journals: Vec<PathBuf>,
     /// Your name as an annotator.
-    #[arg(long, global = true, value_name = "NAME", env = "PARALLAX_ANNOTATOR")]
+    #[arg(help_heading = JUDGED, long, global = true, value_name = "NAME", env = "PARALLAX_ANNOTATOR")]
     pub annotator: Option<String>,
     /// How many passages at the top of a list count.
-    #[arg(short, global = true, value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 5)]
+    #[arg(help_heading = LANES, short, global = true, value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 5)]
     pub k: u16,
     /// The folder for indices, vectors and verdicts. Default: the cache folder of your system.
-    #[arg(long, global = true, value_name = "FOLDER", env = "PARALLAX_DATA_DIR")]
+    #[arg(help_heading = PROGRAM, long, global = true, value_name = "FOLDER", env = "PARALLAX_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
     /// Write a log to this file; RUST_LOG says what it holds, such as parallax=debug. Default: parallax.log in the data folder if
     /// RUST_LOG is set, otherwise none.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(help_heading = PROGRAM, long, global = true, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// The configuration of the explorer, a TOML file. Default: the file that `parallax config path` names.
-    #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_CONFIG")]
+    #[arg(help_heading = PROGRAM, long, global = true, value_name = "FILE", env = "PARALLAX_CONFIG")]
     pub config: Option<PathBuf>,
     /// The colours of the explorer. Default: the theme of the configuration.
-    #[arg(long, global = true, value_enum, value_name = "NAME")]
+    #[arg(help_heading = PROGRAM, long, global = true, value_enum, value_name = "NAME")]
     pub theme: Option<Look>,
     /// Use no colours; short for --theme mono.
-    #[arg(long, global = true, conflicts_with = "theme")]
+    #[arg(help_heading = PROGRAM, long, global = true, conflicts_with = "theme")]
     pub no_color: bool,
     /// Draw marks in plain ASCII instead of geometric shapes.
-    #[arg(long, global = true)]
+    #[arg(help_heading = PROGRAM, long, global = true)]
     pub ascii: bool,
     /// Print what changed as sentences instead of drawing frames, for screen readers; the keys stay the same.
-    #[arg(long, global = true)]
+    #[arg(help_heading = PROGRAM, long, global = true)]
     pub linear: bool,
     /// Begin with two lanes in large, for a projector; `z` in the explorer shows all lanes again.
-    #[arg(long, global = true)]
+    #[arg(help_heading = PROGRAM, long, global = true)]
     pub present: bool,
     /// The names of the options that were typed, without those from the environment or by default.
     #[arg(skip)]
@@ -327,20 +335,20 @@ pub enum Layout {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SwitchArgs {
     /// Reorder by MMR with this λ, from 0 (diverse) to 1 (relevant), and options such as .75,sim=uae-large,norm=dataset. Default: off.
-    #[arg(long, value_name = "LAMBDA", conflicts_with = "diversify")]
+    #[arg(help_heading = LANES, long, value_name = "LAMBDA", conflicts_with = "diversify")]
     pub mmr: Option<String>,
     /// Expand the query: perspectives, keqe, csqe, rm3, grf, q2d or q2d-prf, with options such as csqe@answers=0,llm=NAME. Default:
     /// off.
-    #[arg(long, value_name = "KIND")]
+    #[arg(help_heading = LANES, long, value_name = "KIND")]
     pub expand: Option<Expand>,
     /// Project the query: pap, pap-plus, cast, add, concat, dual-sum or tri-sum. Default: off.
-    #[arg(long, value_name = "KIND")]
+    #[arg(help_heading = LANES, long, value_name = "KIND")]
     pub pap: Option<Variant>,
     /// The statement to project toward: its number from 1, or =TEXT. Default: 2.
-    #[arg(long, value_name = "N", requires = "pap")]
+    #[arg(help_heading = LANES, long, value_name = "N", requires = "pap")]
     pub toward: Option<String>,
     /// Reorder by the verdicts: xquad or pm2, with @λ if you like. Default: off.
-    #[arg(long, value_name = "KIND")]
+    #[arg(help_heading = LANES, long, value_name = "KIND")]
     pub diversify: Option<String>,
 }
 

@@ -88,6 +88,17 @@ pub fn write(path: &Path, text: &str, table: &Value) -> anyhow::Result<()> {
     replace(&beside(path), record.as_bytes()).with_context(unwritable)
 }
 
+/// Prints a table, or writes it to `path` with what it was made of.
+///
+/// # Errors
+/// As [`write`].
+pub fn print(path: Option<&Path>, text: &str, table: &Value) -> anyhow::Result<()> {
+    match path {
+        Some(path) => write(path, text, table),
+        None => Ok(safe::stdout().write_all(text.as_bytes())?),
+    }
+}
+
 /// The options whose value is written; the data folder is a cache, and no input.
 const NOT_READ: [&str; 5] = ["--out", "--write", "--plots", "--log", "--data-dir"];
 
@@ -282,6 +293,12 @@ fn again(command: &[String], places: &[(String, PathBuf)], table: &Path) -> Vec<
 /// The figures of a table and of those below it: by suite, lane and measure. Finished runs go by the names of their files.
 fn figures(table: &Value) -> Value {
     let mut all = Map::new();
+    if !table["rows"].is_array() {
+        // A sheet on agreement: all of it, but for what it was made of.
+        all.extend(tree(table).as_object().cloned().unwrap_or_default());
+        all.remove("provenance");
+        return Value::Object(all);
+    }
     let below = table["further"].as_array().into_iter().flatten();
     for own in std::iter::once(table).chain(below) {
         let suite =
@@ -303,6 +320,22 @@ fn figures(table: &Value) -> Value {
         }
     }
     Value::Object(all)
+}
+
+/// A JSON value whose lists are objects by number, so that what differs has a name.
+fn tree(value: &Value) -> Value {
+    match value {
+        Value::Array(all) => all
+            .iter()
+            .enumerate()
+            .map(|(at, one)| ((at + 1).to_string(), tree(one)))
+            .collect::<Map<_, _>>()
+            .into(),
+        Value::Object(all) => {
+            all.iter().map(|(name, one)| (name.clone(), tree(one))).collect::<Map<_, _>>().into()
+        }
+        other => other.clone(),
+    }
 }
 
 /// The leaves at which two JSON values differ.

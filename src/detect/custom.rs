@@ -1,4 +1,5 @@
-//! A custom cross-encoder: any folder with a network for sequence classification, trained on inference (NLI) or stance.
+//! A custom detector: any folder with a network for sequence classification, trained on inference (NLI) or stance, or with a T5 that
+//! was trained to answer `1` where the premise entails the hypothesis, else `0` (TRUE; Honovich et al., 2022).
 //!
 //! The passage is the premise, the statement the hypothesis. A passage longer than the window is read in windows that overlap by
 //! half. A `joint.json` in the same folder may hold fitted parameters of the decision; without it, defaults are used.
@@ -13,24 +14,104 @@ use super::detector::Detector;
 use super::rule::{Reading, Rule, Window};
 use super::text::{Frame, STATEMENT, reserved, text};
 use crate::corpus::Passage;
-use crate::encode::family::{Classifier, Config, Weights, weight_files};
+use crate::encode::family::{Classifier, Config, Fusion, Weights, weight_files};
 use crate::encode::registry::{Named, Source};
 use crate::encode::tokens::{self, windows};
-use crate::encode::{EncodeError, card};
+use crate::encode::{EncodeError, ModelError, card};
 use crate::input::{InputError, SMALL, read_regular};
 use crate::work::{Stop, Stopped};
 
 /// A cross-encoder from a folder or the hub.
 pub struct CustomCrossEncoder {
     key: String,
-    classifier: Classifier,
+    network: Network,
     classes: Classes,
     tokenizer: Tokenizer,
-    frame: Frame,
-    window: usize,
+    /// The most tokens of a passage and a statement together.
+    room: usize,
     rule: Rule,
     /// The built-in encoder's cosines, if the rule uses them.
     cosines: Option<Cosines>,
+}
+
+/// What judges a pair of texts.
+enum Network {
+    /// Reads a sequence of two segments; one logit per class.
+    Classifier(Classifier, Frame),
+    /// Reads one text and begins an answer; one logit per answer.
+    Answers(Answers),
+}
+
+/// A T5 with two answers. Its input has the form of `google/t5_xxl_true_nli_mixture`.
+struct Answers {
+    network: Fusion,
+    /// The token that every answer begins after.
+    start: u32,
+    /// The first token of either answer: entailed, and not. T5's own vocabulary writes `0` as a blank and `0`.
+    first: [u32; 2],
+}
+
+/// The answers of a T5: that the premise entails the hypothesis, and that it does not.
+const ANSWERS: [&str; 2] = ["1", "0"];
+
+impl Answers {
+    /// The input, as the model was trained on it.
+    fn input(premise: &str, hypothesis: &str) -> String {
+        format!("premise: {premise} hypothesis: {hypothesis}")
+    }
+
+    fn load(
+        config: &Config,
+        weights: Weights,
+        tokenizer: &Tokenizer,
+        answers: &[String; 2],
+    ) -> Result<Self, InputError> {
+        let first = answers.each_ref().map(|answer| {
+            let encoded = tokenizer.encode_fast(answer.as_str(), false).ok()?;
+            encoded.get_ids().first().copied()
+        });
+        let [Some(yes), Some(no)] = first else {
+            return Err(config.wrong("its tokenizer has no token for an answer; name other answers"));
+        };
+        if yes == no {
+            return Err(config.wrong(&format!(
+                "its tokenizer begins the answers {} with the same token; name others, as in path:FOLDER@supports={}",
+                answers.join(" and "),
+                ANSWERS.join(",")
+            )));
+        }
+        // By default, T5 starts with the padding token.
+        let start = config.size(&["decoder_start_token_id", "pad_token_id"])? as u32;
+        Ok(Answers { network: Fusion::load(config, weights)?, start, first: [yes, no] })
+    }
+
+    /// The scores of the two answers' first tokens.
+    fn logits(&self, ids: &[u32]) -> Result<Vec<f32>, EncodeError> {
+        let part = self.network.encode(ids)?;
+        let mut writing = self.network.begin(&[&part], 0)?;
+        let scores = self.network.next(&mut writing, self.start)?;
+        let two = self.first.map(|token| scores.get(token as usize).copied().unwrap_or(f32::NAN));
+        if two.iter().all(|x| x.is_finite()) {
+            Ok(two.into())
+        } else {
+            Err(ModelError::NotFinite("logits").into())
+        }
+    }
+}
+
+/// The answers of a T5 as the user names them, `YES,NO`, or those of `google/t5_xxl_true_nli_mixture`; `None` for other models.
+fn answers(config: &Config, given: Option<&str>) -> Result<Option<[String; 2]>, InputError> {
+    if config.model_type()? != "t5" {
+        return Ok(None);
+    }
+    match given.map(|given| given.split_once(',')) {
+        None => Ok(Some(ANSWERS.map(str::to_owned))),
+        Some(Some((yes, no))) => Ok(Some([yes, no].map(|answer| answer.trim().to_owned()))),
+        Some(None) => Err(config.wrong(&format!(
+            "a t5 judges by two answers; name both, as in path:FOLDER@supports={}",
+            ANSWERS.join(",")
+        ))),
+    }
 }
 
 /// The file with the parameters of the decision, in the folder of the weights, as `tools/detector/fit.py` writes it. Without the
@@ -47,18 +128,33 @@ impl CustomCrossEncoder {
         let named = Named::from(source.clone());
         let folder = named.towers(models)?.passages;
         let config = Config::read(&folder)?;
-        let classifier = Classifier::load(&config, &mut Weights::read(&folder)?)?;
-        let labels = config.labels(classifier.classes)?;
-        let classes = Classes::find(&labels, supports, config.many_labels())
-            .map_err(|error| config.wrong(&error.to_string()))?;
-        let window = card::window(&folder, &config)?;
-        let mut tokenizer = tokens::read(&folder, window, config.vocabulary()?)?;
         let wrong = |why: &str| config.wrong(why);
-        // Passages are not truncated but cut into windows.
-        tokenizer.with_truncation(None).map_err(|error| wrong(&error.to_string()))?;
-        let frame =
-            Frame::of(&tokenizer).ok_or_else(|| wrong("its tokenizer does not encode pairs of texts"))?;
-        if window < frame.len() + 2 {
+        let answers = answers(&config, supports)?;
+        let window = card::window(&folder, &config)?;
+        let open_tokenizer = || -> Result<Tokenizer, InputError> {
+            let mut tokenizer = tokens::read(&folder, window, config.vocabulary()?)?;
+            // Passages are not truncated but cut into windows.
+            tokenizer.with_truncation(None).map_err(|error| wrong(&error.to_string()))?;
+            Ok(tokenizer)
+        };
+        let (network, classes, tokenizer, around) = if let Some(answers) = &answers {
+            let tokenizer = open_tokenizer()?;
+            let network = Answers::load(&config, Weights::read(&folder)?, &tokenizer, answers)?;
+            let around = tokenizer.encode_fast(Answers::input("", ""), true);
+            let around = around.map_err(|error| wrong(&error.to_string()))?.len();
+            (Network::Answers(network), Classes::ANSWERS, tokenizer, around)
+        } else {
+            let classifier = Classifier::load(&config, &mut Weights::read(&folder)?)?;
+            let labels = config.labels(classifier.classes)?;
+            let classes = Classes::find(&labels, supports, config.many_labels())
+                .map_err(|error| wrong(&error.to_string()))?;
+            let tokenizer = open_tokenizer()?;
+            let frame =
+                Frame::of(&tokenizer).ok_or_else(|| wrong("its tokenizer does not encode pairs of texts"))?;
+            let around = frame.len();
+            (Network::Classifier(classifier, frame), classes, tokenizer, around)
+        };
+        if window < around + 2 {
             return Err(wrong(&format!("a window of {window} tokens has no room for a pair of texts")));
         }
         let mut hasher = blake3::Hasher::new();
@@ -70,13 +166,16 @@ impl CustomCrossEncoder {
         }
         let rule = classes.rule(named.title(), &folder)?;
         hasher.update(format!("{classes:?} {window} {:?}", rule.windows).as_bytes());
+        for answer in answers.iter().flatten() {
+            hasher.update(format!(" {answer:?}").as_bytes());
+        }
         let key = format!("{}-{}", named.slug(), &hasher.finalize().to_hex()[..12]);
         let cosines = if rule.heads.engaged.b == 0.0 {
             None
         } else {
             Some(Cosines::new().map_err(|e| wrong(&e.to_string()))?)
         };
-        Ok(CustomCrossEncoder { key, classifier, classes, tokenizer, frame, window, rule, cosines })
+        Ok(CustomCrossEncoder { key, network, classes, tokenizer, room: window - around, rule, cosines })
     }
 
     /// The rule of a model, without loading its weights.
@@ -87,13 +186,15 @@ impl CustomCrossEncoder {
         let named = Named::from(source.clone());
         let folder = named.towers(models)?.passages;
         let config = Config::read(&folder)?;
-        let labels = config.own_labels();
-        let classes = Classes::find(&labels, supports, config.many_labels())
-            .map_err(|error| config.wrong(&error.to_string()))?;
+        let classes = match answers(&config, supports)? {
+            Some(_) => Classes::ANSWERS,
+            None => Classes::find(&config.own_labels(), supports, config.many_labels())
+                .map_err(|error| config.wrong(&error.to_string()))?,
+        };
         classes.rule(named.title(), &folder)
     }
 
-    /// The logits of all classes, for the first window.
+    /// The logits of all classes, or of a T5's two answers, for the first window.
     ///
     /// # Errors
     /// The pair is empty or the model failed.
@@ -106,10 +207,6 @@ impl CustomCrossEncoder {
         first.ok_or(DetectError::Empty("passage"))
     }
 
-    fn tokens(&self, text: &str) -> Result<Vec<u32>, DetectError> {
-        Ok(self.tokenizer.encode_fast(text, false).map_err(EncodeError::from)?.get_ids().to_vec())
-    }
-
     /// Runs one window after another, until `on_window` returns false.
     fn each_window(
         &self,
@@ -118,27 +215,41 @@ impl CustomCrossEncoder {
         on_window: &mut OnWindow<'_>,
     ) -> Result<(), DetectError> {
         let read = text(passage)?;
-        let mut statement_tokens = self.tokens(statement)?;
-        let room = self.window - self.frame.len();
+        let encode = |text: &str| self.tokenizer.encode(text, false).map_err(EncodeError::from);
+        let hypothesis = encode(statement)?;
+        let room = self.room;
         // The passage gets at least half of the window.
-        statement_tokens.truncate(STATEMENT.min(room / 2));
-        if statement_tokens.is_empty() {
+        let kept = hypothesis.len().min(STATEMENT).min(room / 2);
+        if kept == 0 {
             return Err(DetectError::Empty("statement"));
         }
         let cut = self.rule.windows.as_ref();
         for text in cut.map_or_else(|| vec![read.clone()], |how| how.cut(&read)) {
-            let encoded = self.tokenizer.encode(text.as_str(), false).map_err(EncodeError::from)?;
+            let encoded = encode(text.as_str())?;
             if encoded.is_empty() {
                 continue;
             }
-            for window in windows(encoded.len(), room - reserved(statement_tokens.len(), room)) {
+            for window in windows(encoded.len(), room - reserved(kept, room)) {
                 let offsets = encoded.get_offsets();
                 let (first, last) = (offsets[window.start], offsets[window.end - 1]);
+                let whole = window.len() == encoded.len();
+                let part = if whole { Some(text.as_str()) } else { text.get(first.0..last.1) };
+                let logits = match &self.network {
+                    Network::Classifier(classifier, frame) => {
+                        let (ids, kinds) =
+                            frame.around(&encoded.get_ids()[window], &hypothesis.get_ids()[..kept]);
+                        classifier.logits(&ids, &kinds)?
+                    }
+                    Network::Answers(network) => {
+                        let end = hypothesis.get_offsets()[kept - 1].1;
+                        let read = if kept < hypothesis.len() { statement.get(..end) } else { None };
+                        let input = Answers::input(part.unwrap_or_default(), read.unwrap_or(statement));
+                        let input = self.tokenizer.encode_fast(input, true).map_err(EncodeError::from)?;
+                        network.logits(input.get_ids())?
+                    }
+                };
                 // Windows of sentences share the cosine of the whole passage.
-                let apart = cut.is_none() && window.len() < encoded.len();
-                let part = apart.then(|| text.get(first.0..last.1)).flatten();
-                let (ids, kinds) = self.frame.around(&encoded.get_ids()[window], &statement_tokens);
-                if !on_window(self.classifier.logits(&ids, &kinds)?, part)? {
+                if !on_window(logits, part.filter(|_| cut.is_none() && !whole))? {
                     return Ok(());
                 }
             }
@@ -233,6 +344,9 @@ pub struct Classes {
 }
 
 impl Classes {
+    /// The two answers of a T5.
+    const ANSWERS: Classes = Classes { supports: 0, opposes: None, alone: false };
+
     /// Finds the classes that mean support and opposition among `labels`, by the user's names for them (`SUPPORTS` or
     /// `SUPPORTS,OPPOSES`) or by their own names. Even a single class must have such a name, because it could measure anything.
     ///

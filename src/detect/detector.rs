@@ -13,7 +13,7 @@ use super::registry::{DETECTORS, NamedDetector};
 use super::rule::{Reading, Rule};
 use crate::corpus::Passage;
 use crate::encode::registry::Source;
-use crate::input::{BadLine, Expected, InputError, SMALL, read_regular_text};
+use crate::input::{self, BadLine, Expected, InputError, SMALL, read_regular_text};
 use crate::work::Stop;
 
 /// A model that judges whether a passage supports a statement.
@@ -79,7 +79,7 @@ pub enum Choice {
     /// The built-in cross-encoder.
     #[default]
     Builtin,
-    /// A cross-encoder from a folder or the hub.
+    /// A cross-encoder, or a T5 that answers `1` or `0`, from a folder or the hub.
     Custom {
         /// The folder or repository.
         source: Source,
@@ -110,10 +110,11 @@ pub enum UnknownDetector {
     /// Anything else.
     #[error(
         "expected builtin, {}, llm, path:FOLDER or hf:ORG/MODEL (both optionally with {SUPPORTS}CLASS), or file:PATH (optionally \
-         with {PREDS}NAME)",
-        DETECTORS.each_ref().map(|one| one.name).join(", ")
+         with {PREDS}NAME){}",
+        DETECTORS.each_ref().map(|one| one.name).join(", "),
+        .0.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
     )]
-    Name,
+    Name(Option<&'static str>),
 }
 
 impl FromStr for Choice {
@@ -145,7 +146,10 @@ impl FromStr for Choice {
             }
             name => match NamedDetector::find(name) {
                 Some(one) => Ok(Choice::Custom { source: one.source(), supports: None }),
-                None => Err(UnknownDetector::Name),
+                None => {
+                    let names = ["builtin", "llm"].into_iter().chain(DETECTORS.iter().map(|one| one.name));
+                    Err(UnknownDetector::Name(input::nearest(name, names)))
+                }
             },
         }
     }
@@ -314,6 +318,7 @@ mod tests {
                 "expected builtin, nli-xsmall, nli-small, nli-base, zeroshot-xsmall, llm, path:FOLDER",
             ),
             ("", "expected builtin"),
+            ("builtinn", "did you mean `builtin`?"),
             ("hf:nli", "expected ORG/MODEL after `hf:`"),
             ("path:", "expected a folder"),
             ("file:", "expected a file of predictions"),

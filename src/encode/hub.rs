@@ -359,4 +359,4 @@ impl Hub {
 }
 
 #[cfg(test)]
-mod tests;
+mod double_tests;

@@ -264,6 +264,8 @@ fn model_files(names: &[String]) -> Vec<String> {
             format!("{folder}/model.safetensors")
         });
         SMALL.contains(&file.as_str())
+            // A tokenizer is made of it.
+            || (name.as_str() == "spiece.model" && !names.iter().any(|name| name == "tokenizer.json"))
             || (tensors && (!single || file == "model.safetensors"))
             || (pickled && !has_safe(&folder))
     });
@@ -290,6 +292,7 @@ mod tests {
             "../../etc/passwd",
             "1_x/../../config.json",
             "vocab.txt",
+            "spiece.model",
         ];
         let wanted = model_files(&names.map(str::to_owned));
         assert_eq!(
@@ -300,9 +303,12 @@ mod tests {
                 "1_Pooling/config.json",
                 "2_Dense/pytorch_model.bin",
                 "2_Dense/config.json",
-                "vocab.txt"
+                "vocab.txt",
+                "spiece.model"
             ]
         );
+        let both = ["tokenizer.json", "spiece.model"].map(str::to_owned);
+        assert_eq!(model_files(&both), ["tokenizer.json"]);
     }
 
     #[test]

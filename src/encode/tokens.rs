@@ -90,11 +90,14 @@ fn find(folder: &Path) -> Result<(PathBuf, Kind), InputError> {
     if let (Some(file), Some(merges)) = (at("vocab.json"), at("merges.txt")) {
         return Ok((file, Kind::Bytes(merges)));
     }
-    Err(InputError::Unreadable {
-        path: folder.into(),
-        reason: "it contains no tokenizer; expected tokenizer.json, vocab.txt, or vocab.json with merges.txt"
-            .into(),
-    })
+    let reason = match at("spiece.model") {
+        None => "it contains no tokenizer; expected tokenizer.json, vocab.txt, or vocab.json with merges.txt",
+        Some(_) => {
+            "it has no tokenizer.json, only spiece.model; make one with Python's transformers: \
+             `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`"
+        }
+    };
+    Err(InputError::Unreadable { path: folder.into(), reason: reason.into() })
 }
 
 /// WordPiece as in BERT; with MPNet's special tokens if the vocabulary has them.

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::figures::{DrawnFigures, Draws, Figures};
+use super::figures::{DrawnFigures, Draws, Figures, shares_of};
 use super::judge::Shares;
 use super::judgments::Judgments;
 use super::list::{Lists, Ranked};
@@ -73,7 +73,7 @@ impl Expected {
         let first = question.supports.unwrap_or(0).min(1);
         for top in tops {
             let mut sums = vec![(0.0, 0.0); k];
-            let (mut recalls, mut lean, mut covers) = (Vec::new(), 0.0, [0.0; 4]);
+            let (mut recalls, mut covers) = (Vec::new(), [0.0; 4]);
             for set in draws.of_list(top) {
                 for (i, sum) in sums.iter_mut().enumerate() {
                     sum.0 += mrecall(&set, m, i + 1).value;
@@ -81,14 +81,13 @@ impl Expected {
                 }
                 let figures = DrawnFigures::of(&set, question, (m, k));
                 recalls.push(figures.mrecall as f32);
-                lean += figures.lean;
                 let covered = set.iter().flatten().fold(SupportSet::EMPTY, |all, one| all.union(*one));
                 covers[place_of(covered, first)] += 1.0;
             }
             let mean = |sum: f64| sum / DRAWS as f64;
             expected.at.push(sums.into_iter().map(|(recall, prec)| (mean(recall), mean(prec))).collect());
             expected.mrecall.push(recalls);
-            expected.lean.push(mean(lean));
+            expected.lean.push(shares_of(judgments, question, top, k).map_or(0.0, SideShares::lean));
             expected.covers.push(covers.map(mean));
         }
         Some(expected)

@@ -186,7 +186,9 @@ impl Figures {
         Some(Doubt {
             mrecall: spread(|figures| figures.mrecall)?,
             prec: spread(|figures| figures.prec)?,
-            lean: spread(|figures| figures.lean).filter(|_| question.sides().is_some()),
+            lean: spread(|figures| figures.lean).filter(|_| question.sides().is_some()).map(|drawn| {
+                with_mean(drawn, shares_of(judgments, question, ranking, k).map(SideShares::lean))
+            }),
             range: (mrecall(&supports, m, k).value, mrecall(&best, m, k).value),
         })
     }
@@ -345,6 +347,32 @@ impl DrawnFigures {
     }
 }
 
+/// The shares of a list's first k that support each side; means under the model's probabilities if a model judged. `None` unless the
+/// question is two-sided.
+///
+/// A share is a sum over passages, so its mean needs no draws, and one list has the same lean wherever it is shown.
+pub fn shares_of(
+    judgments: &Judgments,
+    question: &Question,
+    list: &[Ranked],
+    k: usize,
+) -> Option<SideShares> {
+    let [first, other] = question.sides()?;
+    let m = PerspectiveCount::new(2).ok()?;
+    let top = &list[..list.len().min(k)];
+    if !judgments.is_by_model(top) {
+        return side_shares(&judgments.supports(list), m, first, k).ok().map(|sides| sides.value);
+    }
+    let chances = || top.iter().filter_map(|ranked| judgments.chances(ranked.at));
+    let share = |side: usize| chances().map(|chances| chances.mean(side)).sum::<f64>() / k.max(1) as f64;
+    Some(SideShares { p: share(first), n: share(other) })
+}
+
+/// A drawn lean with its exact mean.
+fn with_mean(spread: Spread, lean: Option<f64>) -> Spread {
+    Spread { mean: lean.unwrap_or(spread.mean), ..spread }
+}
+
 /// The differences between two lists' figures, drawn together; `None` if no model judged.
 fn gap(lists: [&[Ranked]; 2], judgments: &Judgments, question: &Question, k: usize) -> Option<Gap> {
     let m = PerspectiveCount::new(judgments.perspectives).ok()?;
@@ -356,10 +384,14 @@ fn gap(lists: [&[Ranked]; 2], judgments: &Judgments, question: &Question, k: usi
         let differences = one.iter().zip(&other).map(|(one, other)| value(one) - value(other));
         Spread::of(&mut differences.collect::<Vec<_>>())
     };
+    let [now, before] = lists.map(|list| shares_of(judgments, question, list, k).map(SideShares::lean));
+    let lean = now.zip(before).map(|(now, before)| now - before);
     Some(Gap {
         mrecall: spread(|figures| figures.mrecall)?,
         prec: spread(|figures| figures.prec)?,
-        lean: spread(|figures| figures.lean).filter(|_| question.sides().is_some()),
+        lean: spread(|figures| figures.lean)
+            .filter(|_| question.sides().is_some())
+            .map(|drawn| with_mean(drawn, lean)),
     })
 }
 

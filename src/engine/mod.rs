@@ -33,7 +33,7 @@ pub use compare::{
     sources_over_k,
 };
 pub use explain::{Explanation, Share, StanceTimeline, explain};
-pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, pooled};
+pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, pooled, shares_of};
 pub use judge::{Judged, MANY, Shares};
 pub use judgments::Judgments;
 pub use list::{LaneError, List, Lists, Point, Projected, Ranked, Ranking, Step, Stood, Trace, Wording};

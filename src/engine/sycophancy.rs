@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::compare::Sources;
-use super::figures::{Doubt, Figures};
+use super::figures::{Doubt, Figures, shares_of};
 use super::judge::Shares;
 use super::judgments::Judgments;
 use super::list::{LaneError, Lists, Ranked, Ranking};
@@ -17,7 +17,6 @@ use super::setup::Setup;
 use crate::detect::LabelSource;
 use crate::expand::Expansion;
 use crate::measure::bias::{SideShares, shift, side_shares};
-use crate::measure::expected::expected;
 use crate::measure::uncertainty::{DRAWS, Doubted, Spread, draw};
 use crate::measure::{PerspectiveCount, SupportSet};
 use crate::question::Question;
@@ -161,27 +160,6 @@ fn delta_spread(judgments: &Judgments, question: &Question, list: &[Ranked], k: 
         return None;
     }
     Spread::of(&mut known)
-}
-
-/// The shares of a list's first k that support each side; means under the model's probabilities if a model judged. `None` unless the
-/// question is two-sided.
-pub fn shares_of(
-    judgments: &Judgments,
-    question: &Question,
-    list: &[Ranked],
-    k: usize,
-) -> Option<SideShares> {
-    let [first, _] = question.sides()?;
-    let m = PerspectiveCount::new(2).ok()?;
-    let top = &list[..list.len().min(k)];
-    if !judgments.is_by_model(top) {
-        return side_shares(&judgments.supports(list), m, first, k).ok().map(|sides| sides.value);
-    }
-    let chances: Vec<_> = top.iter().map(|ranked| judgments.chances(ranked.at)).collect();
-    let mean = |part: fn(SideShares) -> f64| {
-        expected(&chances, |set| side_shares(set, m, first, k).ok().map(|sides| part(sides.value)))
-    };
-    Some(SideShares { p: mean(|sides| sides.p)?, n: mean(|sides| sides.n)? })
 }
 
 impl Run {
@@ -353,6 +331,16 @@ mod tests {
         let all = || (0..p.len() as u32).map(ranked).collect::<Vec<_>>();
         let lists = [(); 3].map(|()| Arc::new(List::from(all())));
         Sycophancy::of(&question, p.len(), lists, judgments, None)
+    }
+
+    #[test]
+    fn a_list_has_the_same_lean_in_a_lane_as_in_the_three_wordings() {
+        let asked = judged_by(&[0.93, 0.41, 0.77, 0.18, 0.62], false);
+        let question =
+            Question { perspectives: vec!["a".into(), "b".into()], supports: Some(0), ..Question::default() };
+        let lane = Figures::doubt(&asked.lists[0], &asked.judgments, &question, 5).unwrap().lean.unwrap();
+        assert_eq!(lane.mean, asked.shares[0].lean());
+        assert!(lane.low <= lane.mean && lane.mean <= lane.high, "{lane:?}");
     }
 
     #[test]

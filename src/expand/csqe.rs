@@ -385,7 +385,7 @@ mod tests {
                 with_inputs("Q?", &[], &TEXTS, Some(&chat), |inputs| expand(&own, &inputs)).unwrap();
             (searched(&expansion).0.to_owned(), chat.requests())
         };
-        // The ablations: no answers, no feedback.
+        // Either part alone: no answers, no feedback.
         let (terms, requests) = asked(&[("copies", 1.0), ("answers", 0.0)]);
         assert_eq!((terms.as_str(), requests.len()), ("Q?\nZoos teach.", 1));
         let (terms, requests) = asked(&[("passages", 0.0), ("answers", 1.0)]);

@@ -39,6 +39,16 @@ impl Chances {
         Some(all.into_iter().filter(|(_, chance)| *chance > 0.0).collect())
     }
 
+    /// The probability that the passage supports the statement of that number, from 0.
+    pub fn mean(&self, statement: usize) -> f64 {
+        match self {
+            Chances::Each(p) => p.get(statement).copied().unwrap_or(0.0),
+            Chances::Two([first, second, both, _]) => {
+                [first, second].get(statement).map_or(0.0, |only| *only + both)
+            }
+        }
+    }
+
     /// Draws what the passage supports. Takes one random number for two opposite statements, else one for each statement, so that one
     /// more statement does not change the draws of the others.
     pub(super) fn draw(&self, rng: &mut SplitMix64) -> SupportSet {

@@ -3,6 +3,7 @@
 //! This file describes long jobs in words (progress, rate, time left), and draws an SVG as PNG with a built-in font, so that it looks the same
 //! on every machine. May use: everything below `cli` and `tui` (ARCHITECTURE.md).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -113,6 +114,79 @@ pub enum PictureError {
 /// # Errors
 /// The drawing is not valid SVG, or the PNG would have no pixels or too many.
 pub fn png(drawing: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
+    let pixels = draw(drawing, |_| scale)?;
+    encode(&pixels)
+}
+
+/// Writes a PNG. It has a palette, which makes it a third as large, if its colours are opaque and 256 once three bits are rounded away.
+fn encode(pixels: &Pixmap) -> Result<Vec<u8>, PictureError> {
+    let failed = |reason: png::EncodingError| PictureError::Drawing(reason.to_string());
+    let plain = || pixels.encode_png().map_err(|reason| PictureError::Drawing(reason.to_string()));
+    if pixels.pixels().iter().any(|colour| colour.alpha() < u8::MAX) {
+        return plain();
+    }
+    for bits in 0..=3 {
+        let mut palette: HashMap<[u8; 3], u8> = HashMap::new();
+        let round = |part: u8| (part >> bits << bits) | (part >> (8 - bits.max(1)) & ((1 << bits) - 1));
+        let index = |colour: &resvg::tiny_skia::PremultipliedColorU8| {
+            let colour = [colour.red(), colour.green(), colour.blue()].map(round);
+            let next = u8::try_from(palette.len()).ok();
+            palette.get(&colour).copied().or_else(|| {
+                palette.insert(colour, next?);
+                next
+            })
+        };
+        let Some(indexed) = pixels.pixels().iter().map(index).collect::<Option<Vec<u8>>>() else { continue };
+        let mut colours: Vec<([u8; 3], u8)> = palette.into_iter().collect();
+        colours.sort_by_key(|(_, index)| *index);
+        let mut out = Vec::new();
+        let mut encoder = png::Encoder::new(&mut out, pixels.width(), pixels.height());
+        encoder.set_color(png::ColorType::Indexed);
+        encoder.set_palette(colours.into_iter().flat_map(|(colour, _)| colour).collect::<Vec<u8>>());
+        encoder.set_compression(png::Compression::High);
+        let mut writer = encoder.write_header().map_err(failed)?;
+        writer.write_image_data(&indexed).map_err(failed)?;
+        writer.finish().map_err(failed)?;
+        return Ok(out);
+    }
+    plain()
+}
+
+/// A drawing in pixels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pixels {
+    /// Pixels from left to right.
+    pub wide: usize,
+    /// Pixels from top to bottom.
+    pub high: usize,
+    /// Red, green and blue of every pixel on white paper, row by row.
+    pub colours: Vec<[u8; 3]>,
+    /// The same as PNG.
+    pub png: Vec<u8>,
+}
+
+/// Draws an SVG as large as fits into `room`, its columns and rows in pixels.
+///
+/// # Errors
+/// The drawing is not valid SVG, or there is no room.
+pub fn fitted(drawing: &str, room: (f32, f32)) -> Result<Pixels, PictureError> {
+    // Rounding up must not leave the room.
+    let scale = |(wide, high): (f32, f32)| ((room.0 - 1.0) / wide).min((room.1 - 1.0) / high);
+    let pixels = draw(drawing, scale)?;
+    let on_white = |colour: resvg::tiny_skia::PremultipliedColorU8| {
+        let white = u8::MAX - colour.alpha();
+        [colour.red(), colour.green(), colour.blue()].map(|part| part.saturating_add(white))
+    };
+    Ok(Pixels {
+        wide: pixels.width() as usize,
+        high: pixels.height() as usize,
+        colours: pixels.pixels().iter().map(|colour| on_white(*colour)).collect(),
+        png: encode(&pixels)?,
+    })
+}
+
+/// Draws an SVG with a scale that depends on its width and height.
+fn draw(drawing: &str, scale: impl Fn((f32, f32)) -> f32) -> Result<Pixmap, PictureError> {
     let mut fonts = fontdb::Database::new();
     let face = fonts.load_font_source(fontdb::Source::Binary(Arc::new(FONT))).first().copied();
     let face = face.ok_or_else(|| PictureError::Drawing("its font cannot be read".into()))?;
@@ -126,6 +200,7 @@ pub fn png(drawing: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
     };
     let failed = |reason: &dyn std::fmt::Display| PictureError::Drawing(reason.to_string());
     let tree = Tree::from_str(drawing, &options).map_err(|reason| failed(&reason))?;
+    let scale = scale((tree.size().width(), tree.size().height()));
     let side = |length: f32| (length * scale).ceil();
     let (wide, high) = (side(tree.size().width()), side(tree.size().height()));
     // Also false if the scale is not a number.
@@ -133,7 +208,7 @@ pub fn png(drawing: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
     let pixels = if fits { Pixmap::new(wide as u32, high as u32) } else { None };
     let mut pixels = pixels.ok_or(PictureError::Size { wide, high })?;
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|reason| failed(&reason))
+    Ok(pixels)
 }
 
 pub(crate) mod lists {
@@ -387,6 +462,17 @@ pub(crate) mod lists {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_picture_of_few_colours_has_a_palette_and_the_same_pixels() {
+        let square = r#"<rect width="9" height="9" fill="white"/><rect width="4" height="9" fill="red"/>"#;
+        let drawing =
+            format!(r#"<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">{square}</svg>"#);
+        let bytes = png(&drawing, 1.0).unwrap();
+        let (pixels, indexed) = (Pixmap::decode_png(&bytes).unwrap(), 3);
+        assert_eq!(bytes[25], indexed, "the colour type");
+        assert_eq!([2, 7].map(|x| pixels.pixel(x, 2).unwrap().blue()), [0, 255]);
+    }
 
     #[test]
     fn progress_has_a_rate_and_an_end() {

@@ -54,7 +54,8 @@ impl fmt::Display for Holder {
 /// An exclusive lock, held until it is dropped.
 #[derive(Debug)]
 pub struct FileLock {
-    _file: File,
+    file: File,
+    path: PathBuf,
 }
 
 /// The result of asking for a lock without waiting.
@@ -87,7 +88,7 @@ impl FileLock {
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(serde_json::to_string(holder)?.as_bytes())?;
-        Ok(Attempt::Acquired(FileLock { _file: file }))
+        Ok(Attempt::Acquired(FileLock { file, path: path.into() }))
     }
 
     /// Waits for the lock file `path`, creating it if needed. Meant for locks held for milliseconds.
@@ -98,8 +99,15 @@ impl FileLock {
         let file = open(path)?;
         match file.lock() {
             Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
-            _ => Ok(FileLock { _file: file }),
+            _ => Ok(FileLock { file, path: path.into() }),
         }
+    }
+
+    /// Whether the locked file still lies where it was. If its folder was replaced by a copy, another process may hold the copy's lock.
+    pub fn is_in_place(&self) -> bool {
+        let number = |about: io::Result<fs::Metadata>| about.map(|about| entry_identity(&about).1).ok();
+        let own = number(self.file.metadata());
+        own.is_some() && own == number(fs::metadata(&self.path))
     }
 }
 

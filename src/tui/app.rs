@@ -79,6 +79,8 @@ pub struct App {
     pub screen: Screen,
     /// Whether the cursor is in the question line.
     pub typing: bool,
+    /// Whether the line holds the question of an earlier start, untouched: what is typed takes its place.
+    pub recalled: bool,
     /// The question line.
     pub line: Input,
     /// Questions of the set that match the line.
@@ -99,6 +101,8 @@ pub struct App {
     pub home: Option<PathBuf>,
     /// The corpora of the library, once they were listed.
     pub corpora: Option<Result<Vec<Shelved>, String>>,
+    /// Whether plots are left blank for pictures, which the terminal shows in their places.
+    pub pictures: bool,
     /// Whether two lanes are shown in large, without texts.
     pub presenting: bool,
     /// The explanation of the figure under the mouse or the cursor.
@@ -200,10 +204,12 @@ pub struct App {
 impl App {
     /// The state at the start.
     pub fn new(start: &Start, size: Size) -> Self {
+        let recalled = start.history.as_ref().is_some_and(|history| history.recalled);
         App {
             size,
             screen: Screen::LANES,
-            typing: start.question.is_empty(),
+            typing: start.question.is_empty() || recalled,
+            recalled,
             line: Input::new(start.question.clone()),
             completions: Vec::new(),
             completion: None,
@@ -219,6 +225,7 @@ impl App {
             label_page: 0,
             home: start.home.clone(),
             corpora: None,
+            pictures: false,
             presenting: start.presenting,
             hint: None,
             explained: None,
@@ -278,6 +285,16 @@ impl App {
             settings: start.config.clone(),
             given: start.perspectives.clone(),
         }
+    }
+
+    /// Whether plots are left to pictures.
+    pub fn shows_pictures(&self) -> bool {
+        self.pictures && self.glyphs != Glyphs::Ascii
+    }
+
+    /// Whether the lanes are shown in large now.
+    pub fn in_large(&self) -> bool {
+        self.presenting && self.screen == Screen::LANES
     }
 
     /// Returns the key of an action in a context, as it is drawn.

@@ -3,6 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::app::{App, Lane};
+use super::keymap::Screen;
 use super::widgets::text::{columns_of, wrap};
 use crate::report::safe;
 
@@ -36,6 +37,8 @@ pub struct Panes {
     pub caption: Rect,
     /// Progress of jobs, and notices.
     pub status: Rect,
+    /// What the figures mean, if there is room for it.
+    pub legend: Rect,
     /// The keys.
     pub footer: Rect,
     /// The area between header and footer, which a screen fills.
@@ -84,9 +87,10 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     let rows =
         if shows_status { status_rows(app, area.width).max(1).min(rest.height.saturating_sub(4)) } else { 0 };
     let status = if rows > 0 { take_bottom(&mut rest, rows) } else { Rect::ZERO };
+    let legend = if has_legend(area, app) { take_bottom(&mut rest, 1) } else { Rect::ZERO };
     let body = rest;
     let count = app.lanes.len().max(1) as u16;
-    let most = if app.presenting { PRESENTED } else { MAX_LANES };
+    let most = if app.in_large() { PRESENTED } else { MAX_LANES };
     let fits = (rest.width / app.layout.lane_width.max(1)).clamp(1, most.min(count));
     let tabs = if fits < count && rest.height > 4 { take_top(&mut rest, 1) } else { Rect::ZERO };
     let first = app.lane.saturating_sub(usize::from(fits) - 1).min(usize::from(count - fits));
@@ -102,7 +106,24 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
         lane_panes(lane, Rect { x: left, width: right - left, ..rest }, app)
     });
     let lanes = if rest.height >= 3 && rest.width >= 8 { lanes.collect() } else { Vec::new() };
-    Panes { question, statements, tabs, lanes, caption, status, footer, body }
+    Panes { question, statements, tabs, lanes, caption, status, legend, footer, body }
+}
+
+/// Whether a line says what the figures of the lanes mean.
+fn has_legend(area: Rect, app: &App) -> bool {
+    let figures = app.screen == Screen::LANES && !app.presenting && !app.question.perspectives.is_empty();
+    figures && area.height >= 36 && area.width >= 100
+}
+
+/// The columns of a lane beside the text of another screen.
+const BESIDE: u16 = 50;
+
+/// The area of a lane beside the text of another screen; empty without room.
+pub fn beside(app: &App, area: Rect) -> Rect {
+    if app.size.width < 120 || app.size.height < 16 || area.width <= BESIDE {
+        return Rect::ZERO;
+    }
+    Rect { x: area.right() - BESIDE, width: BESIDE, ..area }
 }
 
 /// The jobs in progress, in words.
@@ -128,7 +149,8 @@ fn statement_rows(area: Rect, app: &App) -> u16 {
     }
 }
 
-fn lane_panes(lane: usize, outer: Rect, app: &App) -> LanePanes {
+/// Divides a lane's area.
+pub fn lane_panes(lane: usize, outer: Rect, app: &App) -> LanePanes {
     let mut inner = Rect {
         x: outer.x + 1,
         y: outer.y + 1,
@@ -137,7 +159,7 @@ fn lane_panes(lane: usize, outer: Rect, app: &App) -> LanePanes {
     };
     // Texts give way first, then the lines of the figures: the two other wordings, then the sentence.
     let figures = match inner.height {
-        _ if app.presenting => 0,
+        _ if app.in_large() => 0,
         _ if app.question.perspectives.is_empty() && !app.question.text.is_empty() => 0,
         0..4 => 0,
         4..8 => 1,
@@ -209,12 +231,10 @@ pub fn drag_border(panes: &Panes, app: &App, lane: usize, column: u16) -> Option
 }
 
 /// The area of the open passage's text: the rows below its heading.
-pub fn reading_text(body: Rect, heading: u16) -> Rect {
-    let mut rest = Rect {
-        x: body.x + u16::from(body.width > 4) * 2,
-        width: body.width.saturating_sub(4).min(100),
-        ..body
-    };
+pub fn reading_text(app: &App, body: Rect, heading: u16) -> Rect {
+    let room = body.width - beside(app, body).width;
+    let mut rest =
+        Rect { x: body.x + u16::from(body.width > 4) * 2, width: room.saturating_sub(4).min(100), ..body };
     take_top(&mut rest, heading);
     rest
 }

@@ -80,6 +80,8 @@ pub struct QueryHistory {
     pub queries: Vec<PastQuery>,
     /// The last problem with the file, if there was one.
     pub problem: Option<HistoryError>,
+    /// Whether the explorer starts with the last question, unasked by the user.
+    pub recalled: bool,
 }
 
 impl QueryHistory {
@@ -88,7 +90,7 @@ impl QueryHistory {
     pub fn read(path: PathBuf, corpus: String) -> Self {
         // A long file that cannot be shortened, for example in a read-only folder, can still be read.
         let shortened = shorten(&path);
-        let mut history = QueryHistory { path, corpus, queries: Vec::new(), problem: None };
+        let mut history = QueryHistory { path, corpus, queries: Vec::new(), problem: None, recalled: false };
         let path = &history.path;
         let failed = |error: io::Error| HistoryError::Read { path: path.clone(), reason: error.to_string() };
         let bytes = match end_of(path) {

@@ -224,6 +224,8 @@ pub struct Acts {
     pub held: Vec<HeldLabel>,
     /// Whether the program ends once every label is on disk.
     pub leaving: bool,
+    /// What was open before another corpus was chosen, and what was done there.
+    pub left: Option<Box<(State, Acts)>>,
 }
 
 impl Acts {

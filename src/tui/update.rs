@@ -242,6 +242,9 @@ fn paste(app: &mut App, text: &str) -> Vec<Effect> {
     let here = context(app);
     // Only as much of the text is used as can fit.
     let text = safe::line(&text.trim().chars().take(question::LONGEST + 1).collect::<String>());
+    if here == Context::Question && mem::take(&mut app.recalled) {
+        question::replace_recalled(app);
+    }
     let line = match &mut app.palette {
         Some(palette) => Some(&mut palette.line),
         None => page(app.screen).line(app),
@@ -290,6 +293,10 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
             (app.settled, app.typing) = (true, false);
             if let Some(source) = app.returns_to.take() {
                 app.judgments.source = source;
+                // What was done there can be undone again.
+                if let Some(left) = app.acts.left.take() {
+                    app.acts = left.1;
+                }
                 app.notice = Some(format!("{reason}; the corpus from before is opened again"));
                 return vec![Effect::ReturnToCorpus];
             }
@@ -334,6 +341,10 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
         Reply::FarOff { best, usual, .. } => {
             let corpus = app.key(Context::Lanes, Action::PickCorpus);
             app.far_off = Some((best, usual));
+            // While a question is typed, the notice would come and go below it, and its keys would be typed too. Asking brings it.
+            if app.typing {
+                return Vec::new();
+            }
             // The keys that the notice names would be typed into a draft that nobody asked for.
             if app.screen == Screen::STATEMENTS && app.editing.offered.as_ref() == Some(&app.question.text) {
                 app.screen = Screen::LANES;
@@ -353,7 +364,7 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
             app.judgments.take(judged.at, judged.perspective, judged.known);
             return page(app.screen).changed(app);
         }
-        Reply::AboutVerdicts { text, .. } => app.notice = Some(text),
+        Reply::AboutVerdicts { text, .. } => app.notice = Some(text).filter(|_| !app.typing),
         Reply::Settled { .. } => app.settled = true,
         reply => return offer(app, reply),
     }

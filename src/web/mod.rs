@@ -18,6 +18,8 @@ use crate::work::{Job, OnProgress, Progress, Stop};
 use fetch::{Web, now};
 use store::Searched;
 
+#[cfg(test)]
+mod double_tests;
 pub mod engines;
 mod fetch;
 mod host;
@@ -26,8 +28,6 @@ pub mod search;
 #[cfg(test)]
 mod site;
 mod store;
-#[cfg(test)]
-mod tests;
 
 pub use engines::Provider;
 pub use manners::{Manners, SearchError, WebError, anywhere, public};

@@ -322,6 +322,12 @@ fn a_label_from_the_lanes_says_that_verdicts_were_in_sight_and_what_is_put_back_
         }
     };
     assert_eq!(set(1, SetTo::Answers(answers(false))).seen, seen(false));
+    let kept = folder.join("guidelines").join(format!("{guidelines}.md"));
+    assert_eq!(
+        fs::read_to_string(kept).ok(),
+        Project::guidelines(&folder),
+        "the text that it was made under"
+    );
     assert_eq!(set(2, SetTo::View(blind)).seen, seen(true));
     drop(engine);
     let agreed = workspace.run(&["annotate", "agree", folder.to_str().unwrap(), "--blind"]);
@@ -731,11 +737,109 @@ fn a_project_grows_and_nobodys_queue_moves_and_a_third_person_settles_what_is_sp
     assert!(agreed.contains("after adjudication of 2: 1.0000"), "{agreed}");
     let page = workspace.good(&["annotate", "report", path, "--format", "html"]);
     assert!(page.contains("The quality of the labels") && page.contains("anna"), "{}", &page[..300]);
+    // Report and agreement are made again from what stands beside them, until a label is another one.
+    for (what, figure) in [("report", "anna labels"), ("agree", "pairs 1 agreed")] {
+        let (out, record) = (workspace.path(what), workspace.path(&format!("{what}.json")));
+        workspace.good(&["annotate", what, path, "--out", out.to_str().unwrap()]);
+        assert!(fs::read_to_string(&out).unwrap().starts_with("annotator"));
+        let again = ["reproduce", record.to_str().unwrap()];
+        let same = workspace.good(&again);
+        assert!(same.contains("every figure is the same, made of the same inputs"), "{same}");
+        let journal = folder.join("anna.jsonl");
+        let before = fs::read(&journal).unwrap();
+        judge(&folder, "anna", &items[0], &statements[..1], false);
+        let (code, differs, _) = workspace.run(&again);
+        assert!(
+            code == 1 && differs.contains("content is not the same") && differs.contains(figure),
+            "{differs}"
+        );
+        fs::write(&journal, before).unwrap();
+    }
     // Other guidelines: what was decided under the earlier ones is listed, and their text is still there.
     fs::write(folder.join("guidelines.md"), "Look twice.\n").unwrap();
     let status = workspace.good(&["annotate", "status", path]);
     assert!(status.contains("1 passage was labelled under other guidelines"), "{status}");
     assert_eq!(fs::read_dir(folder.join("guidelines")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_growth_that_was_cut_short_is_finished_by_the_same_command_and_nobody_settles_an_own_label() {
+    let workspace = Workspace::new();
+    let folder = workspace.path("project");
+    let path = folder.to_str().unwrap();
+    workspace.good(&["annotate", "new", path, "--lanes", "bm25", "--depth", "2", "--annotators", "anna"]);
+    let pool = folder.join("pool.jsonl");
+    let before = fs::read(&pool).unwrap();
+    let there = workspace.path("there");
+    fs::create_dir(&there).unwrap();
+    fs::copy(folder.join("project.json"), there.join("project.json")).unwrap();
+    fs::copy(&pool, there.join("pool.jsonl")).unwrap();
+    let grow = ["annotate", "grow", path, "--depth", "3", "--annotators", "ben", "--overlap", "1"];
+    let out = workspace.good(&grow);
+    assert!(out.contains("24 passages and 0 questions added"), "{out}");
+    let whole = fs::read(&pool).unwrap();
+    let (project, items) = Project::open(&folder).unwrap();
+    assert_eq!((project.overlap, items[48..].iter().all(|item| item.annotators.len() == 2)), (1.0, true));
+    // Killed between the card and the pool.
+    fs::write(&pool, &before).unwrap();
+    assert!(workspace.good(&["annotate", "grow", path, "--depth", "3"]).contains("24 passages"));
+    assert_eq!(fs::read(&pool).unwrap(), whole);
+    assert!(
+        workspace.good(&["annotate", "grow", path, "--depth", "3"]).contains("0 passages and 0 questions")
+    );
+    let (statements, items) = of_question(&folder);
+    judge(&folder, "cleo", &items[0], &statements, true);
+    let (code, _, errors) = workspace.run(&["annotate", "grow", path, "--adjudicators", "cleo"]);
+    assert!(code == 2 && errors.contains("cleo has labelled passages of this project"), "{errors}");
+    // A copy that has not grown takes the labels, and says what it lacks.
+    let (code, _, errors) = workspace.run(&["annotate", "merge", there.to_str().unwrap(), path]);
+    assert!(code == 0 && errors.contains("has 24 passages that"), "{errors}");
+    assert!(there.join("cleo.jsonl").exists());
+    let (code, _, errors) = workspace.run(&["annotate", "grow", path, "--overlap", "2"]);
+    assert!(code == 2 && errors.contains("--overlap: expected a share from 0 to 1"), "{errors}");
+}
+
+#[test]
+fn an_export_never_takes_the_place_of_a_journal_and_only_journals_are_written_to() {
+    let workspace = Workspace::new();
+    let folder = workspace.project();
+    let (statements, items) = of_question(&folder);
+    judge(&folder, "anna", &items[0], &statements, true);
+    let (project, journal) = (folder.to_str().unwrap(), folder.join("anna.jsonl"));
+    let lone = workspace.path("lone.jsonl");
+    fs::copy(&journal, &lone).unwrap();
+    let before = fs::read(&journal).unwrap();
+    for (format, out) in [
+        ("hf", journal.clone()),
+        ("berds", lone.clone()),
+        ("qrels", folder.join("labels")),
+        ("hf", folder.join("new.jsonl")),
+    ] {
+        let plan = ["annotate", "export", project, "--format", format, "--out", out.to_str().unwrap()];
+        let (code, _, errors) = workspace.run(&plan);
+        assert!(code == 2 && errors.contains("write the export elsewhere"), "{format}: {errors}");
+    }
+    assert_eq!((fs::read(&journal).unwrap(), fs::read(&lone).unwrap()), (before.clone(), before));
+    // A label belongs to the text of its question, so that two with one text would share their labels.
+    let twice = workspace.path("twice.jsonl");
+    let line =
+        serde_json::json!({"id": "a", "question": "Ban it?", "perspectives": ["Yes.", "No."]}).to_string();
+    fs::write(&twice, format!("{line}\n{}\n", line.replace("\"a\"", "\"b\""))).unwrap();
+    let other = workspace.path("other");
+    let (code, _, errors) =
+        workspace.run(&["annotate", "new", other.to_str().unwrap(), "--questions", twice.to_str().unwrap()]);
+    assert!(code == 2 && errors.contains("two questions have the same text"), "{errors}");
+    assert!(!folder.join("labels.qrels").exists() && !folder.join("new.jsonl").exists());
+    let pool = fs::read(folder.join("pool.jsonl")).unwrap();
+    let into = folder.join("pool.jsonl");
+    let merge = ["annotate", "merge", into.to_str().unwrap(), lone.to_str().unwrap()];
+    let (code, _, errors) = workspace.run(&merge);
+    assert!(code == 2 && errors.contains("none of its lines is a label"), "{errors}");
+    assert_eq!(fs::read(folder.join("pool.jsonl")).unwrap(), pool);
+    // A new file of that name would never be read as a journal.
+    let fresh = workspace.path("pool.jsonl");
+    let merge = ["annotate", "merge", fresh.to_str().unwrap(), lone.to_str().unwrap()];
+    assert_eq!((workspace.run(&merge).0, fresh.exists()), (2, false));
 }
 
 #[test]

@@ -341,7 +341,7 @@ fn the_page_of_screens_shows_exactly_the_pictures_of_the_script() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
     let names = |text: &str, before: &str| {
-        let parts = text.split(before).skip(1).filter_map(|rest| rest.split_once(".svg"));
+        let parts = text.split(before).skip(1).filter_map(|rest| rest.split_once(')'));
         let mut names: Vec<String> = parts.map(|(name, _)| name.to_owned()).collect();
         names.sort();
         names.dedup();
@@ -354,23 +354,20 @@ fn the_page_of_screens_shows_exactly_the_pictures_of_the_script() {
             .filter_map(move |line| line.trim_start().strip_prefix(prefix))
             .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
     };
-    let mut made: Vec<String> = named("picture ").filter(|name| !name.starts_with('"')).collect();
+    let mut made: Vec<String> = named("picture ").map(|name| format!("{name}.svg")).collect();
     for view in named("view ") {
         for size in ["", "-80x24", "-40x12"] {
-            made.extend(["", "-light"].map(|theme| format!("{view}{size}{theme}")));
+            made.extend(["", "-light"].map(|theme| format!("{view}{size}{theme}.png")));
         }
     }
     made.sort();
     assert!(made.len() > 10);
     assert_eq!(names(&read("docs/screens.md"), "(pictures/"), made);
     for name in &made {
-        assert!(
-            root.join(format!("docs/pictures/{name}.svg")).exists(),
-            "{name}: run tools/pictures/make.sh"
-        );
+        assert!(root.join(format!("docs/pictures/{name}")).exists(), "{name}: run tools/pictures/make.sh");
     }
     assert!(
-        read("README.md").contains("(docs/pictures/explore.svg)") && made.contains(&"explore".to_owned())
+        read("README.md").contains("(docs/pictures/explore.png)") && made.contains(&"explore.png".to_owned())
     );
     assert!(script.contains("docs/pictures/tour.svg"));
     assert!(read("docs/sessions.md").contains("(pictures/tour.svg)"));

@@ -78,6 +78,39 @@ fn deberta_with_shared_projections_and_buckets_and_with_a_row_for_every_distance
 }
 
 #[test]
+fn a_t5_judges_by_the_first_token_of_its_answers_one_and_zero() {
+    let detector = agrees("t5", "");
+    assert!(detector.key().starts_with("t5-") && detector.threshold() == 0.5);
+    let judge = |detector: &CustomCrossEncoder, text: &str| {
+        detector.judge(&passage(text), "Zoos should be banned.", &Stop::never()).unwrap()
+    };
+    // What Python's `transformers` scores 1 and 0 for the first pair.
+    let p = judge(&detector, "Animals suffer in small cages.");
+    assert!((p - 1.0 / (1.0 + (4.284_997f32 + 1.354_840).exp())).abs() < 1e-5, "{p}");
+    // Other answers are other tokens, and other readings.
+    let exchanged = load(&fixture("t5"), "@supports=0,1").unwrap();
+    assert!((p + judge(&exchanged, "Animals suffer in small cages.") - 1.0).abs() < 1e-6);
+    assert_ne!(detector.key(), exchanged.key());
+    // A long passage is read in windows, each of them whole in the form that the model was trained on.
+    let long = "the old zoo keeps wolves bears and owls in cages ".repeat(200);
+    let reading = detector.read(&passage(&long), "Zoos should be banned.", &Stop::never()).unwrap();
+    assert!(reading.to_bytes().len() / 16 > 5, "four numbers of four bytes a window");
+    let first = detector.logits(&passage(&long), "Zoos should be banned.").unwrap();
+    assert!(judge(&detector, &long) >= 1.0 / (1.0 + (first[1] - first[0]).exp()) - 1e-6);
+    for (answers, words) in
+        [("@supports=1", "name both, as in path:FOLDER@supports=1,0"), ("@supports=1,1", "same token")]
+    {
+        let message = load(&fixture("t5"), answers).err().unwrap();
+        assert!(message.contains("config.json") && message.contains(words), "{message}");
+    }
+    // T5 is often published with its SentencePiece model alone.
+    let folder = changed("t5", "model_type", json!("t5"));
+    fs::rename(folder.path().join("tokenizer.json"), folder.path().join("spiece.model")).unwrap();
+    let message = load(folder.path(), "").err().unwrap();
+    assert!(message.contains("only spiece.model") && message.contains("save_pretrained"), "{message}");
+}
+
+#[test]
 fn a_verdict_does_not_depend_on_concurrent_work() {
     let detector = load(&fixture("deberta-v3"), "").unwrap();
     let texts: Vec<Passage> = (1..24).map(|i| passage(&"the old zoo keeps wolves ".repeat(i))).collect();
@@ -137,7 +170,9 @@ fn invalid_models_are_refused_with_what_to_do() {
             json!("distilbert"),
             &["config.json", "classifiers of these types can be read: bert, roberta"],
         ),
-        ("bert", "model_type", json!("t5"), &["config.json", "can be read: bert", "deberta-v2"]),
+        ("bert", "model_type", json!("gpt2"), &["config.json", "can be read: bert", "deberta-v2", "t5"]),
+        ("t5", "num_decoder_layers", json!(3), &["model.safetensors", "missing"]),
+        ("t5", "model_type", json!("bert"), &["model.safetensors", "missing"]),
         ("bert", "hidden_size", json!(64), &["model.safetensors"]),
         ("bert", "max_position_embeddings", json!(3), &["model.safetensors", "[3, 32]"]),
         ("deberta-v3", "conv_kernel_size", json!(3), &["conv_kernel_size", "convolution"]),

@@ -371,6 +371,51 @@ fn eval_trec_says_which_form_of_an_expansion_ran_and_tests_it_against_the_plain_
 }
 
 #[test]
+fn the_feedback_pass_of_an_expansion_takes_the_lanes_own_constants() {
+    let folder = TempDir::new().unwrap();
+    let texts = [
+        "Sugar tax helps.",
+        "Sugar, sugar and more sugar: beet grows where farms were built, cane grows on islands.",
+    ];
+    let others = (0..20).map(|i| format!("Filler text number {i} about rivers and hills."));
+    let lines = texts.map(str::to_owned).into_iter().chain(others).enumerate();
+    let lines =
+        lines.map(|(i, text)| serde_json::json!({"_id": format!("d{i}"), "text": text}).to_string() + "\n");
+    fs::write(folder.path().join("corpus.jsonl"), lines.collect::<String>()).unwrap();
+    let terms = |constants: &str| {
+        let lane = format!("bm25@{constants}+rm3@docs=1");
+        let plan = [
+            "search",
+            "Should sugar be taxed?",
+            "--corpus",
+            "corpus.jsonl",
+            "--lane",
+            &lane,
+            "--format",
+            "json",
+        ];
+        let found = json(&good(command(folder.path(), "data", &plan).output().unwrap()));
+        let step = found["lanes"][0]["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|step| step["step"] == "expand")
+            .unwrap()
+            .clone();
+        step["added"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|term| term["text"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    // Where length counts, the short passage is first; where repetitions count alone, the long one is.
+    assert_eq!(terms("k1=.1,b=1"), ["help"]);
+    let long = terms("k1=9,b=0");
+    assert!(long.contains(&"beet".to_owned()) && !long.contains(&"help".to_owned()), "{long:?}");
+}
+
+#[test]
 fn a_parameter_is_chosen_lane_by_lane_on_the_development_set_and_measured_on_the_other() {
     let folder = TempDir::new().unwrap();
     sets(folder.path());

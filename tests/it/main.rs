@@ -27,5 +27,5 @@ mod switches;
 #[cfg(unix)]
 mod terminal;
 mod updates;
-mod web;
+mod web_doubles;
 mod writing;

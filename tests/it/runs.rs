@@ -179,6 +179,23 @@ fn a_question_missing_from_the_run_fails_counts_as_zero_and_is_reported() {
 }
 
 #[test]
+fn an_ideal_order_is_of_all_labels_whatever_the_lanes_show() {
+    let workspace = Workspace::new();
+    workspace.write("one.trec", "1 Q0 a 1 9 tag\n1 Q0 c 2 8 tag\n2 Q0 c 1 9 tag\n");
+    workspace.write("other.trec", "1 Q0 b 1 9 tag\n1 Q0 d 2 8 tag\n2 Q0 d 1 9 tag\n");
+    let of_one = |more: &[&str]| {
+        let lanes = ["--measures", "alpha_nDCG@5", "--lane", "run:one.trec"];
+        let table = workspace.berds(&[&lanes[..], more].concat(), 0);
+        table["rows"][0]["measures"]["alpha_nDCG@5"]["mean"].as_f64().unwrap()
+    };
+    let alone = of_one(&[]);
+    // The list has a alone, which supports the first statement. The ideal is d, which supports both, then a and b, half as new each.
+    let ideal = 2.0 + 0.5 / 3f64.log2() + 0.5 / 4f64.log2();
+    assert!((alone - (1.0 / ideal + 1.0) / 2.0).abs() < 1e-9, "{alone}");
+    assert_eq!(of_one(&["--lane", "run:other.trec"]), alone);
+}
+
+#[test]
 fn unknown_passages_keep_their_ranks_are_reported_once_and_cannot_be_judged() {
     let workspace = Workspace::new();
     workspace.write("far.trec", "1 Q0 x1 1 3 t\n1 Q0 a 2 2 t\n1 Q0 x2 3 1 t\n2 Q0 x1 1 1 t\n");

@@ -392,8 +392,37 @@ fn the_last_question_and_its_lanes_are_restored_the_next_time() {
     terminal.wait_for("MRecall@5");
     let shown = terminal.screen.screen().contents();
     assert!(shown.contains("MiniLM") && !shown.contains("BM25"), "{shown}");
+    // The cursor is in the question line, so no letter of another question is taken for a command.
+    terminal.press("Should homework be");
+    terminal.wait_for("parallax  Should homework be");
+    terminal.press("\u{1b}");
+    terminal.wait_for("q quit");
+    terminal.wait_for(QUESTION);
     terminal.press("q");
     terminal.ends_and_gives_the_terminal_back();
+}
+
+#[test]
+fn a_plot_is_a_picture_where_the_terminal_shows_some_and_goes_with_its_screen() {
+    for (config, begins, ends) in [
+        ("pictures = 'kitty'", "\u{1b}_Ga=T,f=100", "\u{1b}_Ga=d"),
+        ("pictures = 'sixel'", "\u{1b}Pq\"1;1;", "┃"),
+        ("pictures = 'iterm2'", "\u{1b}]1337;File=inline=1", "┃"),
+    ] {
+        let mut terminal = Terminal::open_with(&[QUESTION, "--label-source", "gold"], config, &[]);
+        terminal.wait_for("MRecall@5 1");
+        terminal.press("t");
+        while !String::from_utf8_lossy(&terminal.raw).contains(begins) {
+            let bytes = terminal.output.recv_timeout(PATIENCE).expect(begins);
+            terminal.take(&bytes);
+        }
+        let before = terminal.raw.len();
+        terminal.press("\u{1b}");
+        terminal.wait_for("q quit");
+        assert!(String::from_utf8_lossy(&terminal.raw[before..]).contains(ends), "{config}");
+        terminal.press("q");
+        terminal.ends_and_gives_the_terminal_back();
+    }
 }
 
 #[test]

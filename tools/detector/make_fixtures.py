@@ -2,6 +2,7 @@
 
     pip install torch transformers
     python tools/detector/make_fixtures.py tests/fixtures/detectors
+    python tools/detector/make_fixtures.py tests/fixtures/detectors t5     # this one alone; the others stay
 
 Every folder has the files that its family has on the hub, in small, and an `expected.json` with the numbers of every class.
 """
@@ -98,9 +99,51 @@ def deberta(name, **config):
     write(folder, random(hf.AutoModelForSequenceClassification.from_config(config)), tokenizer)
 
 
+@torch.no_grad()
+def t5():
+    """A T5 that answers 1 or 0, as google/t5_xxl_true_nli_mixture. As in T5's own vocabulary, 1 is one token and 0 is two."""
+    folder = OUT / "t5"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    spaces = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
+    made = tokenizers.Tokenizer(models.Unigram())
+    made.pre_tokenizer = spaces
+    trainer = trainers.UnigramTrainer(vocab_size=150, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False)
+    made.train_from_iterator(CORPUS + ["premise: hypothesis:"] * 9, trainer)
+    vocabulary = json.loads(made.to_str())["model"]["vocab"]
+    known = {piece for piece, _ in vocabulary}
+    vocabulary += [(piece, score) for piece, score in (("▁1", -5.0), ("▁", -3.0), ("0", -5.0)) if piece not in known]
+    made = tokenizers.Tokenizer(models.Unigram([tuple(entry) for entry in vocabulary], unk_id=2))
+    made.pre_tokenizer = spaces
+    made.decoder = tokenizers.decoders.Metaspace()
+    made.add_special_tokens(["<pad>", "</s>", "<unk>"])
+    made.post_processor = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 1)])
+    made.save(str(folder / "tokenizer.json"))
+    yes, no = (made.encode(answer, add_special_tokens=False) for answer in ("1", "0"))
+    assert yes.tokens == ["▁1"] and no.tokens == ["▁", "0"]
+    config = hf.T5Config(vocab_size=made.get_vocab_size(), d_model=24, d_kv=6, d_ff=40, num_layers=2, num_heads=4,
+                         feed_forward_proj="gated-gelu", tie_word_embeddings=False, decoder_start_token_id=0)
+    model = random(hf.T5ForConditionalGeneration(config)).half().float()
+    model.config.save_pretrained(folder)
+    # The decoder's and the encoder's words are the shared ones.
+    save_file({name: value.half().contiguous() for name, value in model.state_dict().items() if "embed_tokens" not in name},
+              folder / "model.safetensors")
+    rows = []
+    for title, text, statement in PAIRS:
+        passage = f"{text} {title}".rstrip()
+        ids = torch.tensor([made.encode(f"premise: {passage} hypothesis: {statement}").ids])
+        scores = model(input_ids=ids, decoder_input_ids=torch.tensor([[0]])).logits[0, -1]
+        logits = [float(scores[yes.ids[0]]), float(scores[no.ids[0]])]
+        rows.append({"title": title, "text": text, "statement": statement, "logits": logits})
+    (folder / "expected.json").write_text(json.dumps(rows, ensure_ascii=False, indent=0) + "\n")
+
+
 if __name__ == "__main__":
-    shutil.rmtree(OUT, ignore_errors=True)
     torch.manual_seed(11)
+    if "t5" in sys.argv[2:]:
+        t5()
+        sys.exit()
+    shutil.rmtree(OUT, ignore_errors=True)
     bert("bert", **labels("entailment", "neutral", "contradiction"))
     bert("bert-one", num_labels=1)
     roberta()
@@ -110,3 +153,4 @@ if __name__ == "__main__":
     # And as version 2 may: projections of their own, every distance with a row, positions and segments in what is read.
     deberta("deberta-v2", position_biased_input=True, type_vocab_size=2, share_att_key=False, position_buckets=-1,
             pos_att_type=["c2p", "p2c"], norm_rel_ebd="none", num_labels=2)
+    t5()

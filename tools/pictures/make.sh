@@ -17,10 +17,11 @@ export PARALLAX_CONFIG="$data/config.toml" PARALLAX_DATA_DIR="$data"
 asked='Should zoos be banned?<Enter><Wait>'
 six='How should coastal towns answer rising seas?<Enter><Wait>'
 
-# Its name, columns and rows, keys, and options if any.
-picture() {
-    "$PARALLAX" frame --label-source gold --size "$2" --keys "$3" "${@:4}" --out "docs/pictures/$1.svg"
+# Its name with its ending, columns and rows, keys, and options if any.
+function drawn {
+    "$PARALLAX" frame --label-source gold --size "$2" --keys "$3" "${@:4}" --out "docs/pictures/$1"
 }
+function picture { drawn "$1.svg" "${@:2}"; }
 
 # report.png is made by report.sh, detector-curve.svg by tools/detector.
 mkdir -p docs/pictures
@@ -28,7 +29,7 @@ mkdir -p docs/pictures
 for size in 140x40 80x24 40x12; do
     for theme in terminal light; do
         name() { echo "$1$([[ $size == 140x40 ]] || echo "-$size")$([[ $theme == terminal ]] || echo "-$theme")"; }
-        view() { picture "$(name "$1")" "$size" "$2" --theme "$theme"; }
+        function view { drawn "$(name "$1").png" "$size" "$2" --theme "$theme" --scale 1; }
         view explore "$asked"
         view six "$six"
         view present "${asked}lz<Wait>"
@@ -52,4 +53,4 @@ picture key-points 140x40 "${asked}K<Wait>"
 picture mixer 140x40 "${asked}rm<Wait>"
 picture help 140x40 "${asked}?"
 "$PARALLAX" demo tools/pictures/tour.session.jsonl --out docs/pictures/tour.svg
-du -bc docs/pictures/*.svg | tail -1
+du -bc docs/pictures/*.svg docs/pictures/*.png | tail -1

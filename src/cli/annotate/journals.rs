@@ -1,23 +1,27 @@
 //! Journal files: `annotate fsck`, `merge` and `remap`, and the functions with which other commands read journals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
 use crate::annotate::{
-    Act, Decision, Entry, History, Journal, Key, Lost, ONCE_SHOWN, Opened, Project, Read, ReadOnly,
-    remap as by_text, repair, restate, unseen,
+    Act, Decision, Entry, History, Journal, Key, Lost, Material, Model, ONCE_SHOWN, Opened, Project, Read,
+    ReadOnly, remap as by_text, repair, restate, unseen,
 };
 use crate::cli::job::{Meter, open_setup};
 use crate::cli::options::Common;
+use crate::corpus::Passage;
+use crate::detect::{self, DetectError};
+use crate::engine::Setup;
 use crate::input::LISTED;
 use crate::question::{self, Question};
 use crate::report::safe;
-use crate::work::Stop;
+use crate::work::{Job, Progress, Stop, on_all};
 
 /// The journals at these paths, which are files or folders.
 pub fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
@@ -44,6 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// # Errors
 /// The file is no journal.
 pub fn open_to_write(path: &Path, by: &str) -> anyhow::Result<Opened> {
+    refuse_other_files(path)?;
     let (late, mut shown) = (Instant::now() + PATIENCE, false);
     loop {
         let opened = Journal::open(path, by)?;
@@ -58,6 +63,31 @@ pub fn open_to_write(path: &Path, by: &str) -> anyhow::Result<Opened> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Refuses a file that is no journal, to whose end nothing may be written.
+fn refuse_other_files(path: &Path) -> anyhow::Result<()> {
+    let pool = path.file_name().is_some_and(|name| name == "pool.jsonl");
+    let read = Read::file(path)?;
+    if pool || (read.entries.is_empty() && read.newer == 0 && !read.bad.is_empty()) {
+        bail!("{}: none of its lines is a label of a journal; name a journal or a new file", path.display());
+    }
+    Ok(())
+}
+
+/// Refuses to write an export over a journal, or where it would be taken for one.
+pub fn refuse_journal(path: &Path) -> anyhow::Result<()> {
+    if path.extension().is_none_or(|end| end != "jsonl") {
+        return Ok(());
+    }
+    let (shown, folder) = (path.display(), path.parent().unwrap_or(Path::new("")));
+    if Project::is_in(folder) {
+        bail!("{shown}: a .jsonl file in the folder of a project is a journal; write the export elsewhere");
+    }
+    if path.is_file() && !Read::file(path)?.entries.is_empty() {
+        bail!("{shown} is a journal, and an export would replace it; write the export elsewhere");
+    }
+    Ok(())
 }
 
 /// The current decisions of all these journals together.
@@ -109,6 +139,88 @@ pub fn named(path: &Path) -> String {
 /// A number with its noun: `1 entry`, `2 entries`.
 pub fn count(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Runs the detector on all labelled pairs. Pairs are skipped and counted if the corpus no longer has the labelled text of their
+/// passage, or if the detector fails.
+pub fn judge(
+    setup: &Setup,
+    material: &Material<'_>,
+    decisions: &[Decision],
+    meter: &Meter,
+    stop: &Stop,
+) -> anyhow::Result<Model> {
+    let detector = setup.detector()?;
+    let mut pairs: HashMap<(String, String), Option<Passage>> = HashMap::new();
+    // If a statement has an opposite, both are read, because the decision is on both.
+    let mut sides: HashSet<(String, [String; 2])> = HashSet::new();
+    for one in decisions {
+        let passage = material.passage(one);
+        let question = material.question(&one.question).filter(|question| question.sides().is_some());
+        let opposite =
+            question.and_then(|question| <[String; 2]>::try_from(question.perspectives.clone()).ok());
+        if let Some(both) = opposite.filter(|both| passage.is_some() && both.contains(&one.perspective)) {
+            for statement in &both {
+                pairs.entry((one.text.clone(), statement.clone())).or_insert_with(|| passage.clone());
+            }
+            sides.insert((one.text.clone(), both));
+        }
+        pairs.entry((one.text.clone(), one.perspective.clone())).or_insert(passage);
+    }
+    let all = pairs.len();
+    let known: Vec<((String, String), Passage)> =
+        pairs.into_iter().filter_map(|(pair, passage)| Some((pair, passage?))).collect();
+    let gone = all - known.len();
+    if gone > 0 {
+        let what = count(gone, "pair has", "pairs have");
+        writeln!(
+            safe::stderr(),
+            "parallax: {what} no verdict, because this corpus does not hold the passage with the text that was labelled"
+        )?;
+    }
+    let (done, total) = (AtomicU64::new(0), known.len() as u64);
+    let readings = on_all(setup.judging(), known.len(), stop, |i| {
+        let ((_, statement), passage) = &known[i];
+        let reading = setup.verdicts.read(detector.as_ref(), passage, statement, stop);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        meter.show(Progress { job: Job::Judging, done, total });
+        reading
+    });
+    let rule = detector.rule();
+    let mut model =
+        Model { detector: detector.key().to_owned(), threshold: detector.threshold(), ..Model::default() };
+    model.heads = (!rule.about.decided_elsewhere).then(|| rule.heads.clone());
+    let mut failed: Vec<DetectError> = Vec::new();
+    let mut read: HashMap<(String, String), detect::Reading> = HashMap::new();
+    for ((pair, _), reading) in known.into_iter().zip(readings) {
+        match reading {
+            Ok(reading) => {
+                model.p.insert(pair.clone(), rule.single(&reading));
+                read.insert(pair, reading);
+            }
+            Err(error) => failed.push(error),
+        }
+    }
+    for (text, both) in sides {
+        let [first, second] = both.each_ref().map(|statement| read.get(&(text.clone(), statement.clone())));
+        let Some(decision) = first.zip(second).and_then(|(first, second)| rule.decide([first, second]))
+        else {
+            continue;
+        };
+        model.decisions.push((text.clone(), both.clone(), decision));
+        for (place, statement) in both.into_iter().enumerate() {
+            let supports = decision.outcome.supports(place);
+            model.joint.insert((text.clone(), statement), (supports, decision.supports(place) as f32));
+        }
+    }
+    if let Some(first) = failed.first() {
+        let what = count(failed.len(), "pair has", "pairs have");
+        writeln!(safe::stderr(), "parallax: {what} no verdict; the first: {first}")?;
+    }
+    if let Some(note) = detector.usage() {
+        writeln!(safe::stderr(), "parallax: {note}")?;
+    }
+    Ok(model)
 }
 
 /// `parallax annotate fsck`
@@ -233,6 +345,16 @@ pub struct Merge {
     pub from: Vec<PathBuf>,
 }
 
+/// The number of passages of another copy of a project that this one lacks, because it has not grown as that one has.
+fn lacking(here: &Path, there: &Path) -> anyhow::Result<usize> {
+    if !(Project::is_in(here) && Project::is_in(there)) {
+        return Ok(0);
+    }
+    let (own, others) = (Project::open(here)?.1, Project::open(there)?.1);
+    let own: HashSet<(&str, &str)> = own.iter().map(|item| (&*item.question, &*item.passage.id)).collect();
+    Ok(others.iter().filter(|item| !own.contains(&(&*item.question, &*item.passage.id))).count())
+}
+
 pub fn merge(args: &Merge) -> anyhow::Result<ExitCode> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut ended = ExitCode::SUCCESS;
@@ -249,6 +371,18 @@ pub fn merge(args: &Merge) -> anyhow::Result<ExitCode> {
             ended = ExitCode::from(1);
         }
         entries.extend(read.entries);
+    }
+    for there in &args.from {
+        let lacking = lacking(&args.out, there)?;
+        if lacking > 0 {
+            writeln!(
+                safe::stderr(),
+                "parallax: {} has {} that {} lacks: their labels are kept, and count once it has grown as that one has (annotate grow)",
+                there.display(),
+                count(lacking, "passage", "passages"),
+                args.out.display()
+            )?;
+        }
     }
     // A target file takes all entries; a target folder has one journal per annotator.
     let mut parts: BTreeMap<(PathBuf, String), Vec<Entry>> = BTreeMap::new();

@@ -1,10 +1,9 @@
 //! Imports, exports and compares labels: `annotate import`, `export` and `agree`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -14,17 +13,16 @@ use crate::annotate::agree::{items, queue, table};
 use crate::annotate::formats::{Format, Imported, Reading, contradictions, date_text};
 use crate::annotate::refit::{Refit, refit};
 use crate::annotate::{Decision, Material, Model, Project, entries, is_name, name_for_journal};
-use crate::cli::annotate::journals::{count, decisions_of, named, open_to_write};
+use crate::cli::annotate::journals::{count, decisions_of, judge, named, open_to_write, refuse_journal};
 use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::Common;
-use crate::corpus::Passage;
-use crate::detect::{self, DetectError, Fitted};
-use crate::engine::Setup;
+use crate::cli::provenance;
+use crate::detect::Fitted;
 use crate::input::{self, check_output};
 use crate::report::agreement::{Sheet, against};
 use crate::report::safe;
 use crate::storage::replace;
-use crate::work::{Job, Progress, Stop, on_all};
+use crate::work::Stop;
 
 /// The number of rows that were not imported and are listed.
 const LISTED: usize = 20;
@@ -210,6 +208,9 @@ pub fn export(common: &Common, args: &Export) -> anyhow::Result<ExitCode> {
         Format::Qrels => without_ending(&args.out),
         _ => args.out.clone(),
     };
+    for (ending, _) in &exported.files {
+        refuse_journal(&with_ending(&base, ending))?;
+    }
     for (ending, bytes) in &exported.files {
         let path = with_ending(&base, ending);
         check_output(&path)?;
@@ -299,6 +300,9 @@ pub struct Agree {
     /// The output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: AgreeFormat,
+    /// Write the table to this file instead, and beside it FILE.json: what it was made of, for `parallax reproduce`.
+    #[arg(long, value_name = "FILE", conflicts_with = "refit")]
+    pub out: Option<PathBuf>,
 }
 
 /// How agreement is printed.
@@ -316,7 +320,7 @@ pub enum AgreeFormat {
 }
 
 pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
-    if let Some(Some(place)) = &args.refit {
+    for place in args.refit.iter().flatten().chain(&args.out) {
         check_output(place)?;
     }
     let mut decisions = decisions_of(&args.paths)?;
@@ -360,7 +364,8 @@ pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
             AgreeFormat::Tsv => page.tsv(),
             AgreeFormat::Json => safe::json(&page.json())?,
         };
-        return Ok(safe::stdout().write_all(text.as_bytes()).map(|()| ExitCode::SUCCESS)?);
+        provenance::print(args.out.as_deref(), &text, &page.json())?;
+        return Ok(ExitCode::SUCCESS);
     }
     let fitted = match (&args.refit, &model) {
         (Some(place), Some(model)) => {
@@ -390,7 +395,7 @@ pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
         AgreeFormat::Tsv => sheet.tsv(),
         AgreeFormat::Json => safe::json(&sheet.json())?,
     };
-    safe::stdout().write_all(text.as_bytes())?;
+    provenance::print(args.out.as_deref(), &text, &sheet.json())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -412,86 +417,4 @@ fn write_threshold(place: &Path, fitted: &Refit, model: &Model) -> anyhow::Resul
     }
     check_output(place)?;
     replace(place, format!("{card:#}\n").as_bytes()).with_context(unwritable)
-}
-
-/// Runs the detector on all labelled pairs. Pairs are skipped and counted if the corpus no longer has the labelled text of their
-/// passage, or if the detector fails.
-fn judge(
-    setup: &Setup,
-    material: &Material<'_>,
-    decisions: &[Decision],
-    meter: &Meter,
-    stop: &Stop,
-) -> anyhow::Result<Model> {
-    let detector = setup.detector()?;
-    let mut pairs: HashMap<(String, String), Option<Passage>> = HashMap::new();
-    // If a statement has an opposite, both are read, because the decision is on both.
-    let mut sides: HashSet<(String, [String; 2])> = HashSet::new();
-    for one in decisions {
-        let passage = material.passage(one);
-        let question = material.question(&one.question).filter(|question| question.sides().is_some());
-        let opposite =
-            question.and_then(|question| <[String; 2]>::try_from(question.perspectives.clone()).ok());
-        if let Some(both) = opposite.filter(|both| passage.is_some() && both.contains(&one.perspective)) {
-            for statement in &both {
-                pairs.entry((one.text.clone(), statement.clone())).or_insert_with(|| passage.clone());
-            }
-            sides.insert((one.text.clone(), both));
-        }
-        pairs.entry((one.text.clone(), one.perspective.clone())).or_insert(passage);
-    }
-    let all = pairs.len();
-    let known: Vec<((String, String), Passage)> =
-        pairs.into_iter().filter_map(|(pair, passage)| Some((pair, passage?))).collect();
-    let gone = all - known.len();
-    if gone > 0 {
-        let what = count(gone, "pair has", "pairs have");
-        writeln!(
-            safe::stderr(),
-            "parallax: {what} no verdict, because this corpus does not hold the passage with the text that was labelled"
-        )?;
-    }
-    let (done, total) = (AtomicU64::new(0), known.len() as u64);
-    let readings = on_all(setup.judging(), known.len(), stop, |i| {
-        let ((_, statement), passage) = &known[i];
-        let reading = setup.verdicts.read(detector.as_ref(), passage, statement, stop);
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        meter.show(Progress { job: Job::Judging, done, total });
-        reading
-    });
-    let rule = detector.rule();
-    let mut model =
-        Model { detector: detector.key().to_owned(), threshold: detector.threshold(), ..Model::default() };
-    model.heads = (!rule.about.decided_elsewhere).then(|| rule.heads.clone());
-    let mut failed: Vec<DetectError> = Vec::new();
-    let mut read: HashMap<(String, String), detect::Reading> = HashMap::new();
-    for ((pair, _), reading) in known.into_iter().zip(readings) {
-        match reading {
-            Ok(reading) => {
-                model.p.insert(pair.clone(), rule.single(&reading));
-                read.insert(pair, reading);
-            }
-            Err(error) => failed.push(error),
-        }
-    }
-    for (text, both) in sides {
-        let [first, second] = both.each_ref().map(|statement| read.get(&(text.clone(), statement.clone())));
-        let Some(decision) = first.zip(second).and_then(|(first, second)| rule.decide([first, second]))
-        else {
-            continue;
-        };
-        model.decisions.push((text.clone(), both.clone(), decision));
-        for (place, statement) in both.into_iter().enumerate() {
-            let supports = decision.outcome.supports(place);
-            model.joint.insert((text.clone(), statement), (supports, decision.supports(place) as f32));
-        }
-    }
-    if let Some(first) = failed.first() {
-        let what = count(failed.len(), "pair has", "pairs have");
-        writeln!(safe::stderr(), "parallax: {what} no verdict; the first: {first}")?;
-    }
-    if let Some(note) = detector.usage() {
-        writeln!(safe::stderr(), "parallax: {note}")?;
-    }
-    Ok(model)
 }

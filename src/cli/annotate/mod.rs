@@ -6,21 +6,29 @@ mod journals;
 mod labels;
 mod project;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::Subcommand;
 
+use super::eval::args::TableFormat;
 use super::options::Common;
+use super::provenance;
+use crate::annotate::agree::{items, table};
 use crate::annotate::narrowing::outlook;
 use crate::annotate::sample::{Gap, labelled_prefix};
 use crate::annotate::{
-    History, Human, Item, Project, Sample, guidelines_hash, journals as read_journals, text_hash,
+    Decision, History, Human, Item, Project, Sample, guidelines_hash, journals as read_journals, text_hash,
 };
+use crate::detect::Labels;
 use crate::engine::Recipe;
+use crate::input::check_output;
 use crate::measure::score::Column;
+use crate::report::decisions::quality;
+use crate::report::page::html;
 use crate::report::safe;
 use journals::{conflict, count};
 use project::contributions;
@@ -43,12 +51,13 @@ pub enum What {
     /// Add questions, lanes, depth or people to a project that has labels. Nobody's queue moves.
     Grow(project::Grow),
     /// Report the quality of the labels, by annotator.
-    Report(project::Report),
+    Report(Report),
     /// Merge the journals of several machines, in any order. No label is lost.
     Merge(journals::Merge),
     /// Check journals for damage.
     Fsck(journals::Fsck),
     /// Measure how far annotators agree, with each other and with the detector, and list what they should discuss.
+    /// With --against, the table of one annotator against the others (BERDS, Table 7).
     Agree(labels::Agree),
     /// Import labels from a file of another tool.
     Import(labels::Import),
@@ -67,7 +76,7 @@ pub fn run(common: &Common, args: &Annotate) -> anyhow::Result<ExitCode> {
         What::New(args) => project::new(common, args),
         What::Status(args) => status(args),
         What::Grow(args) => project::grow(common, args),
-        What::Report(args) => project::report(common, args),
+        What::Report(args) => report(common, args),
         What::Merge(args) => journals::merge(args),
         What::Fsck(args) => journals::fsck(common, args),
         What::Agree(args) => labels::agree(common, args),
@@ -82,6 +91,9 @@ pub fn run(common: &Common, args: &Annotate) -> anyhow::Result<ExitCode> {
 pub struct Status {
     /// The folder of the project.
     pub folder: PathBuf,
+    /// List all that waits for somebody: ties, and labels made under other guidelines. Default: the first five of each.
+    #[arg(long)]
+    pub all: bool,
 }
 
 pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
@@ -108,7 +120,7 @@ pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
         let folder = args.folder.display();
         writeln!(
             out,
-            "there are no labels yet; to begin, run parallax --journal {folder} --annotator NAME and press a"
+            "there are no labels yet; to begin, run parallax --journal {folder} --annotator NAME and press <Esc> and a"
         )?;
     } else {
         writeln!(
@@ -134,7 +146,8 @@ pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
         out.write_all(draw_progress(&project, sample, &items, &history).as_bytes())?;
     }
     out.write_all(contributions(&project, &items).as_bytes())?;
-    out.write_all(open_matters(&project, &items, &history, &args.folder).as_bytes())?;
+    let listed = if args.all { usize::MAX } else { NEXT };
+    out.write_all(open_matters(&project, &items, &history, (args.folder.as_path(), listed)).as_bytes())?;
     if !conflicts.is_empty() {
         writeln!(
             out,
@@ -182,8 +195,18 @@ pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How many are not listed.
+fn more(all: usize, listed: usize) -> String {
+    if all > listed { format!("  … and {} more; --all lists them\n", all - listed) } else { String::new() }
+}
+
 /// What waits for somebody: ties to be settled, labels under other guidelines, and what further labels are expected to change.
-fn open_matters(project: &Project, items: &[Item], history: &History, folder: &Path) -> String {
+fn open_matters(
+    project: &Project,
+    items: &[Item],
+    history: &History,
+    (folder, listed): (&Path, usize),
+) -> String {
     let decisions = history.decisions();
     let human = Human::of_pool(decisions.iter().cloned(), items);
     let mut text = String::new();
@@ -192,19 +215,17 @@ fn open_matters(project: &Project, items: &[Item], history: &History, folder: &P
         let folder = folder.display();
         text += &format!(
             "\n{} as often labelled yes as no, and unjudged; to have somebody else settle this: parallax annotate grow {folder} --adjudicators \
-             NAME, then parallax --journal {folder} --annotator NAME and a\n",
+             NAME, then parallax --journal {folder} --annotator NAME, <Esc> and a\n",
             count(tied.len(), "pair of passage and statement is", "pairs of passage and statement are"),
         );
-        for (statement, passage, said) in tied.iter().take(NEXT) {
+        for (statement, passage, said) in tied.iter().take(listed) {
             let said = said
                 .iter()
                 .map(|one| format!("{} {}", safe::line(&one.by), if one.supports { "yes" } else { "no" }));
             let said = said.collect::<Vec<_>>().join(", ");
             text += &format!("  [{}] {}: {said}\n", safe::line(passage), safe::line(statement));
         }
-        if tied.len() > NEXT {
-            text += &format!("  … and {} more\n", tied.len() - NEXT);
-        }
+        text += &more(tied.len(), listed);
     }
     let now = guidelines_hash(&Project::guidelines(folder).unwrap_or_else(|| Project::GUIDELINES.to_owned()));
     let under = |key: &crate::annotate::Key| {
@@ -217,7 +238,7 @@ fn open_matters(project: &Project, items: &[Item], history: &History, folder: &P
             count(before.len(), "passage was", "passages were"),
             folder.join("guidelines").display()
         );
-        for key in before.iter().take(NEXT) {
+        for key in before.iter().take(listed) {
             text += &format!(
                 "  {}: {} [{}]\n",
                 safe::line(&key.by),
@@ -225,24 +246,46 @@ fn open_matters(project: &Project, items: &[Item], history: &History, folder: &P
                 safe::line(&key.passage)
             );
         }
-        if before.len() > NEXT {
-            text += &format!("  … and {} more\n", before.len() - NEXT);
-        }
+        text += &more(before.len(), listed);
     }
-    let k = project.depth.min(5);
-    let lane = project.lanes.iter().find(|lane| lane.parse::<Recipe>().is_ok());
-    let column = Column::mrecall_at(k);
-    if let Some(lane) = lane
-        && let Some(next) = outlook((&project.questions, items), (lane, column, k), &human)
-    {
-        text += &format!(
-            "\n{column} of {}: the next {} are expected to change it by {:.3}, if they do so as often as the last ones\n",
-            safe::line(lane),
-            count(next.further, "passage", "passages"),
-            next.change
-        );
+    let next = stopping(project, items, &human);
+    if !next.is_empty() {
+        text += "\nstop labelling? expected change by the next passages, if they change a figure as often as the last ones:\n";
+        text.extend(next.iter().map(|line| format!("  {line}\n")));
     }
     text
+}
+
+/// A change of a mean below this is not worth more labels.
+const ENOUGH: f64 = 0.01;
+
+/// How much the next passages are expected to change the figures of every lane, a line each.
+fn stopping(project: &Project, items: &[Item], human: &Human) -> Vec<String> {
+    let k = project.depth.min(5);
+    let line = |lane: &String| {
+        let of = |column| outlook((&project.questions, items), (lane.as_str(), column, k), human);
+        let columns = [Column::mrecall_at(k), Column::prec_at(k)];
+        let all: Option<Vec<_>> = columns.into_iter().map(|column| Some((column, of(column)?))).collect();
+        let all = all?;
+        let said: Vec<String> =
+            all.iter().map(|(column, next)| format!("{column} {:.3}", next.change)).collect();
+        let enough = all.iter().all(|(_, next)| next.change < ENOUGH);
+        let further = all.first()?.1.further;
+        Some(format!(
+            "{}: {} with the next {}{}",
+            safe::line(lane),
+            said.join(", "),
+            count(further, "passage", "passages"),
+            if further == 0 {
+                ": all are labelled"
+            } else if enough {
+                ": less than .01, you may stop"
+            } else {
+                ""
+            }
+        ))
+    };
+    project.lanes.iter().filter(|lane| lane.parse::<Recipe>().is_ok()).filter_map(line).collect()
 }
 
 /// The number of next questions that are listed.
@@ -278,4 +321,71 @@ fn draw_progress(project: &Project, sample: &Sample, items: &[Item], history: &H
         );
     }
     text
+}
+
+/// `parallax annotate report`
+#[derive(Debug, clap::Args)]
+pub struct Report {
+    /// The folder of the project.
+    pub folder: PathBuf,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: TableFormat,
+    /// Write the table to this file instead, and beside it FILE.json: what it was made of, for `parallax reproduce`.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+pub fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
+    if let Some(place) = &args.out {
+        check_output(place)?;
+    }
+    let (project, pool) = Project::open(&args.folder)?;
+    let (history, notes) = read_journals(std::slice::from_ref(&args.folder))?;
+    let decisions = history.decisions();
+    if decisions.is_empty() {
+        bail!("{}: there are no labels yet", args.folder.display());
+    }
+    let labels = match common.labels.first() {
+        Some(name) => Some(Labels::read(name, &project.questions)?),
+        None => None,
+    };
+    let checks: HashMap<(&str, String), &BTreeMap<String, bool>> = pool
+        .iter()
+        .filter(|item| !item.labels.is_empty())
+        .map(|item| ((item.question.as_str(), text_hash(&item.passage)), &item.labels))
+        .collect();
+    let known = |one: &Decision| {
+        let check = checks.get(&(one.question.as_str(), one.text.clone()));
+        let planted = check.and_then(|known| known.get(&one.perspective)).copied();
+        planted.or_else(|| labels.as_ref()?.supports(&one.perspective, &one.passage))
+    };
+    let all = items(&decisions, None);
+    let agreed = table(&all, None);
+    let mut page = quality(&all, &known, &history.repeated());
+    page.notes.push(format!(
+        "Krippendorff's α: {} over {} labelled at least twice{}",
+        agreed.alpha.value.map_or_else(|| "–".into(), |alpha| format!("{alpha:.4}")),
+        agreed.alpha.doubly_labelled,
+        agreed.alpha_after.map_or_else(String::new, |after| format!(
+            "; after adjudication of {}: {}",
+            agreed.settled,
+            after.value.map_or_else(|| "–".into(), |alpha| format!("{alpha:.4}"))
+        ))
+    ));
+    let human = Human::of_pool(decisions.iter().cloned(), &pool);
+    page.notes.extend(
+        stopping(&project, &pool, &human).into_iter().map(|line| format!("expected change of {line}")),
+    );
+    page.notes.extend(notes);
+    let text = match args.format {
+        TableFormat::Text => page.text(),
+        TableFormat::Md => page.markdown(),
+        TableFormat::Latex => page.latex(),
+        TableFormat::Tsv => page.tsv(),
+        TableFormat::Json => format!("{:#}\n", page.json()),
+        TableFormat::Html => html(&page),
+    };
+    provenance::print(args.out.as_deref(), &text, &page.json())?;
+    Ok(ExitCode::SUCCESS)
 }

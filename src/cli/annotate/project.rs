@@ -1,27 +1,22 @@
-//! Projects: `annotate new` pools the lists of the lanes, `annotate grow` adds to them, `annotate report` shows the quality.
+//! Projects: `annotate new` pools the lists of the lanes, `annotate grow` adds to them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 
-use crate::annotate::agree::{items, table};
 use crate::annotate::{
-    Decision, Item, Order, Project, Repeat, Sample, assign, drop_repeats, is_name, journals, one_name, plant,
-    text_hash,
+    Item, Order, Project, Repeat, Sample, assign, distinct, drop_repeats, is_name, journals, one_name, plant,
 };
 use crate::cli::annotate::journals::count;
-use crate::cli::eval::args::TableFormat;
 use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::{Common, SwitchArgs};
-use crate::detect::{LabelSource, Labels};
+use crate::detect::LabelSource;
 use crate::engine::sycophancy::{WORDINGS, sycophancy};
 use crate::engine::{Lists, Query, Recipe, Setup, rank_lanes};
 use crate::question::Question;
-use crate::report::decisions::quality;
-use crate::report::page::html;
 use crate::report::safe;
 use crate::work::{Job, Progress, Stop};
 
@@ -86,7 +81,10 @@ pub fn new(common: &Common, args: &New) -> anyhow::Result<ExitCode> {
             let (sample, drawn) = Sample::draw(&questions, usize::from(count), args.seed)?;
             (drawn, Some(sample))
         }
-        None => (questions, None),
+        None => {
+            distinct(&questions)?;
+            (questions, None)
+        }
     };
     let depth = usize::from(depth);
     let recipes = args.switches.apply(common.recipes())?;
@@ -186,11 +184,26 @@ fn check(args: &New) -> anyhow::Result<()> {
         bail!("{} already holds a project; name another folder", args.folder.display());
     }
     for (name, share) in [("overlap", args.overlap), ("checks", args.checks), ("repeats", args.repeats)] {
-        if !(0.0..=1.0).contains(&share) {
-            bail!("--{name}: expected a share from 0 to 1, found {share}");
-        }
+        check_share(name, share)?;
     }
     check_names(args.annotators.iter())
+}
+
+fn check_share(name: &str, share: f64) -> anyhow::Result<()> {
+    if (0.0..=1.0).contains(&share) {
+        Ok(())
+    } else {
+        bail!("--{name}: expected a share from 0 to 1, found {share}")
+    }
+}
+
+/// An adjudicator must not settle a disagreement between others and an own earlier label.
+fn refuse_annotator(folder: &Path, name: &str) -> anyhow::Result<()> {
+    let (history, _) = journals(&[folder.to_owned()])?;
+    if history.decisions().iter().any(|one| one.by == name && !one.settles()) {
+        bail!("{name} has labelled passages of this project; somebody else must settle disagreements");
+    }
+    Ok(())
 }
 
 /// Makes a share of new passages checks. Returns how many there are, and how many there should be.
@@ -306,6 +319,9 @@ pub struct Grow {
     /// Annotators to add, separated by commas. They get passages of what is added, not those of others.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub annotators: Vec<String>,
+    /// The share of what is added that two annotators label. Default: as before.
+    #[arg(long, value_name = "SHARE")]
+    pub overlap: Option<f64>,
     /// Those who settle disagreements, separated by commas: each labels the passages on which annotators disagree, and says why.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub adjudicators: Vec<String>,
@@ -324,6 +340,13 @@ pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
     {
         bail!("{both} labels passages of this project; somebody else must settle disagreements");
     }
+    for name in &args.adjudicators {
+        refuse_annotator(&args.folder, name)?;
+    }
+    if let Some(share) = args.overlap {
+        check_share("overlap", share)?;
+        project.overlap = share;
+    }
     let add = |to: &mut Vec<String>, names: &[String]| {
         let new: Vec<String> = names.iter().filter(|name| !to.contains(name)).cloned().collect();
         to.extend(new);
@@ -336,13 +359,14 @@ pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
     let lanes: Vec<String> =
         named.iter().map(ToString::to_string).filter(|lane| !project.lanes.contains(lane)).collect();
     let mut out = safe::stdout();
-    if depth == project.depth && lanes.is_empty() && common.questions.is_empty() {
+    // Depth, lanes and questions that the project has already are pooled again: an earlier growth may have been cut short.
+    if args.depth.is_none() && named.is_empty() && common.questions.is_empty() {
         project.rewrite(&items, &args.folder).with_context(|| format!("{folder} was not changed"))?;
         writeln!(
             out,
-            "{folder}: {} annotators, {} adjudicators",
-            project.annotators.len(),
-            project.adjudicators.len()
+            "{folder}: {}, {}",
+            count(project.annotators.len(), "annotator", "annotators"),
+            count(project.adjudicators.len(), "adjudicator", "adjudicators")
         )?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -371,6 +395,7 @@ pub fn grow(common: &Common, args: &Grow) -> anyhow::Result<ExitCode> {
             "{folder}: its questions were drawn at random, so none can be added by hand; draw more with annotate new --sample"
         );
     }
+    distinct(&questions)?;
     let added = questions.len();
     project.questions.extend(questions);
     project.lanes.extend(lanes);
@@ -439,61 +464,4 @@ pub fn contributions(project: &Project, items: &[Item]) -> String {
         format!("  {}: {} found, {alone} by no other lane\n", safe::line(lane), found.len())
     };
     project.lanes.iter().map(of).collect()
-}
-
-/// `parallax annotate report`
-#[derive(Debug, clap::Args)]
-pub struct Report {
-    /// The folder of the project.
-    pub folder: PathBuf,
-    /// The output format.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: TableFormat,
-}
-
-pub fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
-    let (project, pool) = Project::open(&args.folder)?;
-    let (history, notes) = journals(std::slice::from_ref(&args.folder))?;
-    let decisions = history.decisions();
-    if decisions.is_empty() {
-        bail!("{}: there are no labels yet", args.folder.display());
-    }
-    let labels = match common.labels.first() {
-        Some(name) => Some(Labels::read(name, &project.questions)?),
-        None => None,
-    };
-    let checks: HashMap<(&str, String), &BTreeMap<String, bool>> = pool
-        .iter()
-        .filter(|item| !item.labels.is_empty())
-        .map(|item| ((item.question.as_str(), text_hash(&item.passage)), &item.labels))
-        .collect();
-    let known = |one: &Decision| {
-        let check = checks.get(&(one.question.as_str(), one.text.clone()));
-        let planted = check.and_then(|known| known.get(&one.perspective)).copied();
-        planted.or_else(|| labels.as_ref()?.supports(&one.perspective, &one.passage))
-    };
-    let all = items(&decisions, None);
-    let agreed = table(&all, None);
-    let mut page = quality(&all, &known, &history.repeated());
-    page.notes.push(format!(
-        "Krippendorff's α: {} over {} labelled at least twice{}",
-        agreed.alpha.value.map_or_else(|| "–".into(), |alpha| format!("{alpha:.4}")),
-        agreed.alpha.doubly_labelled,
-        agreed.alpha_after.map_or_else(String::new, |after| format!(
-            "; after adjudication of {}: {}",
-            agreed.settled,
-            after.value.map_or_else(|| "–".into(), |alpha| format!("{alpha:.4}"))
-        ))
-    ));
-    page.notes.extend(notes);
-    let text = match args.format {
-        TableFormat::Text => page.text(),
-        TableFormat::Md => page.markdown(),
-        TableFormat::Latex => page.latex(),
-        TableFormat::Tsv => page.tsv(),
-        TableFormat::Json => format!("{:#}\n", page.json()),
-        TableFormat::Html => html(&page),
-    };
-    safe::stdout().write_all(text.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -34,7 +34,7 @@ pub enum CorpusCommand {
     /// Import and index a file or folder under a name. After an interruption, the same command resumes.
     Add(library::Add),
     /// Make a corpus from the web: search for a question, fetch the pages politely, and cut their main text into passages of 100
-    /// words. After an interruption, the same command resumes.
+    /// words (BERDS' web search). After an interruption, the same command resumes.
     FromWeb(remote::FromWeb),
     /// List the stored corpora.
     List,
@@ -90,7 +90,8 @@ pub fn run(common: &Common, command: &CorpusCommand) -> anyhow::Result<ExitCode>
 /// `parallax questions`
 #[derive(Debug, clap::Subcommand)]
 pub enum Questions {
-    /// Print how many questions, perspectives, words and expansions each set has, as TSV. Perspectives made by rule count.
+    /// Print how many questions, perspectives, words and expansions each set has, as TSV. Perspectives made by rule count
+    /// (BERDS, Table 1; CSQE, Table 9; passages are those of `corpus info`).
     Info {
         /// Question sets, in any format of --questions.
         #[arg(required = true)]

@@ -150,9 +150,10 @@ pub struct Eval {
 /// What `eval` measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// Graded relevance, as in trec_eval (the tables of CSQE).
+    /// Graded relevance, as in trec_eval (CSQE, Tables 3 to 7 and 10).
     Trec,
-    /// MRecall, Prec and the sides covered (BERDS, Tables 3 and 4, Figure 2; with --tune Table 8).
+    /// MRecall, Prec and the sides covered (BERDS, Tables 3 and 4, Figure 2; with --tune Table 8). Tables 1, 2 and 7 are
+    /// those of `questions info`, `corpus info` and `detect`.
     Berds,
     /// pRecall on tasks of PIR (--questions FILE or FOLDER, repeated for more), or on a labelled question set over a corpus
     /// (--corpus, --questions, --labels), asked once a statement. Default lanes of tasks: the built-in encoder under every
@@ -168,7 +169,8 @@ pub enum Suite {
     /// How far the results follow the wording of the question (BERDS, Figure 3).
     Sycophancy,
     /// What a reader concludes from the first k: the stance of each lane. For questions with passages and gold answers: whether a
-    /// reader is right at each k (--reader PATH, --llm URL or --answers FILE; detrimental contexts, all tables; PIR, Table 5).
+    /// reader is right at each k (--reader PATH, --llm URL or --answers FILE; detrimental contexts, Tables 1 to 5
+    /// and Figures 1 to 4 and 7; PIR, Table 5).
     Reader,
     /// Which key points each lane brings: supporting sentences are clustered into arguments, and the first k are measured by nugget
     /// recall. With --matching: how well such clusters agree with key points by hand, and the threshold that fits best.

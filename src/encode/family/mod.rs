@@ -98,7 +98,7 @@ impl Classifier {
         let family = config.model_type()?;
         if !CLASSIFIER_FAMILIES.contains(&family) {
             return Err(config.wrong(&format!(
-                "`model_type` is {}; classifiers of these types can be read: {}",
+                "`model_type` is {}; classifiers of these types can be read: {}, and a t5 that answers 1 or 0",
                 crate::input::excerpt(family),
                 CLASSIFIER_FAMILIES.join(", ")
             )));

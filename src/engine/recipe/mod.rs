@@ -117,6 +117,8 @@ mod tests {
         for (text, hint) in [
             ("", "bm25"),
             ("bm52", "did you mean `bm25`?"),
+            ("bm25+mrr", "found `mrr`; did you mean `mmr`?"),
+            ("bm25+perspective@2", "did you mean `perspectives`?"),
             ("lexical", "expected bm25, minilm, hybrid, an encoder"),
             ("bm25@k2=1", "k1=NUMBER"),
             ("bm25@b=1.5", "0 to 1"),

@@ -107,10 +107,7 @@ fn base(text: &str) -> Result<Base, String> {
 /// What is expected in place of a name that no lane has.
 fn unknown(name: &str) -> String {
     let models = registry::MODELS.iter().map(|entry| entry.name);
-    let hint = match input::nearest(name, ["bm25", "minilm", "hybrid"].into_iter().chain(models)) {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None => String::new(),
-    };
+    let hint = near(name, ["bm25", "minilm", "hybrid"].into_iter().chain(models));
     format!(
         "bm25, minilm, hybrid, an encoder that `parallax models list` names, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, \
          os:URL/INDEX or run:PATH, then switches such as +mmr@.75{hint}"
@@ -128,6 +125,28 @@ fn constants(options: &str) -> Result<Bm25, String> {
         }
     }
     Ok(constants)
+}
+
+/// The names of switches that are offered for a wrong one.
+const SWITCHES: [&str; 13] = [
+    "mmr",
+    "xquad",
+    "pm2",
+    "listwise",
+    "perspectives",
+    "keqe",
+    "csqe",
+    "rm3",
+    "grf",
+    "q2d",
+    "q2d-prf",
+    "pap",
+    "pap-plus",
+];
+
+/// `; did you mean …?` with the nearest of the names, if one is near.
+fn near<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    input::nearest(name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 /// Adds one switch to those read before.
@@ -162,7 +181,9 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
             }
         }
         _ => Err(format!(
-            "a switch: mmr@.75, xquad@.5, pm2@.5, listwise, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; found `{name}`"
+            "a switch: mmr@.75, xquad@.5, pm2@.5, listwise, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; \
+             found `{name}`{}",
+            near(&name, SWITCHES)
         )),
     }
 }

@@ -92,7 +92,10 @@ fn set_label(
             let supported = &view.answers;
             view.evidence.retain(|statement, _| supported.get(statement) == Some(&true));
             // On the lanes, the lane, the rank and the verdict or the gold label are always in sight.
-            let guidelines = guidelines_hash(&guidelines(setup));
+            let guidelines = match setup.named_journal.as_deref().filter(|folder| Project::is_in(folder)) {
+                Some(folder) => Project::keep_guidelines(folder).map_err(|error| error.to_string())?,
+                None => guidelines_hash(&guidelines(setup)),
+            };
             (view, Some(Seen { blind: false, guidelines, settles: None, again: false }))
         }
     };

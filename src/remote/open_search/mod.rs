@@ -18,7 +18,7 @@ use crate::net::{Call, Caller, Response, Secret, Verb};
 use crate::work::Stop;
 
 #[cfg(test)]
-mod tests;
+mod double_tests;
 
 /// The environment variables of the user and the password that are sent.
 const USER: &str = "PARALLAX_OPENSEARCH_USER";

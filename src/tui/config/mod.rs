@@ -19,7 +19,7 @@ use crate::report::safe;
 
 mod settings;
 
-pub use settings::{Config, Layout, Mouse, Source, Tint, read, watch};
+pub use settings::{Config, Layout, Mouse, Pictures, Source, Tint, read, watch};
 
 #[cfg(test)]
 mod tests;

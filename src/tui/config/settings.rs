@@ -19,7 +19,8 @@ use crate::web::engines::ProviderError;
 use crate::web::{Provider, is_contact};
 
 /// The names at the top level: settings and tables.
-const SETTINGS: [&str; 8] = ["theme", "glyphs", "tint", "mouse", "contact", "provider", "layout", "keys"];
+const SETTINGS: [&str; 9] =
+    ["theme", "glyphs", "tint", "pictures", "mouse", "contact", "provider", "layout", "keys"];
 /// The names of the settings in `[layout]`.
 const SIZES: [&str; 2] = ["lane-width", "passage-rows"];
 
@@ -32,6 +33,8 @@ pub struct Config {
     pub glyphs: Glyphs,
     /// Whether titles stand on a faint tint of their side's colour.
     pub tint: Tint,
+    /// How plots are drawn as pictures.
+    pub pictures: Pictures,
     /// Whether the mouse is captured.
     pub mouse: Mouse,
     /// Where the user can be reached, for wikis that ask programs for it.
@@ -42,6 +45,55 @@ pub struct Config {
     pub layout: Layout,
     /// The keys of actions.
     pub keys: Arc<Keymap>,
+}
+
+/// How plots are drawn as pictures; braille where there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pictures {
+    /// As the terminal is known to show them.
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
+    /// By kitty's graphics protocol.
+    Kitty,
+    /// By iTerm2's inline images.
+    ITerm2,
+    /// As sixels.
+    Sixel,
+}
+
+impl Pictures {
+    /// All values with their names.
+    const NAMES: [(&str, Pictures); 5] = [
+        ("auto", Pictures::Auto),
+        ("off", Pictures::Off),
+        ("kitty", Pictures::Kitty),
+        ("iterm2", Pictures::ITerm2),
+        ("sixel", Pictures::Sixel),
+    ];
+
+    /// The way of this terminal, by what terminals say of themselves in the environment; `variable` returns one. Multiplexers pass no pictures
+    /// on.
+    pub fn of_terminal(self, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name: &str| variable(name).unwrap_or_default();
+        let (term, program) = (set("TERM"), set("TERM_PROGRAM"));
+        let inside = !set("TMUX").is_empty() || !set("STY").is_empty();
+        match self {
+            Pictures::Auto if inside || term.starts_with("screen") || term.starts_with("tmux") => {
+                Pictures::Off
+            }
+            Pictures::Auto if !set("KITTY_WINDOW_ID").is_empty() => Pictures::Kitty,
+            Pictures::Auto if ["xterm-kitty", "xterm-ghostty"].contains(&&*term) => Pictures::Kitty,
+            Pictures::Auto if ["iTerm.app", "WezTerm", "mintty"].contains(&&*program) => Pictures::ITerm2,
+            Pictures::Auto if ["foot", "mlterm", "yaft"].iter().any(|name| term.starts_with(name)) => {
+                Pictures::Sixel
+            }
+            Pictures::Auto if term.contains("sixel") => Pictures::Sixel,
+            Pictures::Auto => Pictures::Off,
+            chosen => chosen,
+        }
+    }
 }
 
 /// Whether titles stand on a faint tint of their side's colour, where the terminal has 24-bit colour.
@@ -106,6 +158,9 @@ pub fn read(text: &str) -> (Config, Vec<Problem>) {
                 Some(on) => config.tint = if on { Tint::On } else { Tint::Off },
                 None => problems.expected("true or false", value),
             },
+            "pictures" => {
+                config.pictures = problems.one_of(value, Pictures::NAMES.to_vec()).unwrap_or_default();
+            }
             "contact" => match value.get_ref().as_str().map(str::trim) {
                 Some("") => config.contact = None,
                 Some(contact) if is_contact(contact) => config.contact = Some(contact.to_owned()),
@@ -164,6 +219,12 @@ impl fmt::Display for Config {
         let tint = |config: &Config| (config.tint == Tint::On).to_string();
         let tinted = "titles on a faint tint of their side's colour, with 24-bit colour";
         writeln!(f, "tint = {}", line(tint(self), tint(&plain), tinted))?;
+        let pictures = |config: &Config| {
+            let name = Pictures::NAMES.iter().find(|(_, value)| *value == config.pictures);
+            format!("\"{}\"", name.map_or("auto", |(name, _)| name))
+        };
+        let plots = "plots as pictures: auto, off, kitty, iterm2 or sixel";
+        writeln!(f, "pictures = {}", line(pictures(self), pictures(&plain), plots))?;
         let contact = |config: &Config| format!("{:?}", config.contact.as_deref().unwrap_or_default());
         let reached = "where you can be reached; wikis refuse programs without it";
         writeln!(f, "contact = {}", line(contact(self), contact(&plain), reached))?;

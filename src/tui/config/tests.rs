@@ -83,7 +83,7 @@ fn every_problem_is_reported_with_its_place_in_order() {
             "config.toml:8:16: expected a number from 1 to 10, found -1",
             "config.toml:9:1: there is no setting `rows` in [layout]; expected one of lane-width, passage-rows",
             "config.toml:11:10: expected one of \"default\", \"vim\", found \"emacs\"",
-            "config.toml:12:2: there is no setting `colours`; expected one of theme, glyphs, tint, mouse, contact, provider, layout, keys",
+            "config.toml:12:2: there is no setting `colours`; expected one of theme, glyphs, tint, pictures, mouse, contact, provider, layout, keys",
         ]
     );
 }

@@ -24,7 +24,7 @@ pub mod frame;
 pub mod svg;
 
 /// Pixels per unit of a PNG: sharp on screens with two pixels per point, and in print.
-const SCALE: f32 = 2.0;
+pub const SCALE: f32 = 2.0;
 
 /// The reason why a frame or film was not saved.
 #[derive(Debug, thiserror::Error)]
@@ -82,23 +82,23 @@ pub fn write_film(path: &Path, film: Film) -> Result<(), ExportError> {
     put(path, film.svg(&title).as_bytes())
 }
 
-/// Saves a frame at `path`, in the format of its extension: `.svg`, `.png`, `.html` or `.txt`. An older file is replaced in one step,
+/// Saves a frame at `path`, in the format of its extension: `.svg`, `.png` with so many pixels per unit, `.html` or `.txt`. An older file is replaced in one step,
 /// so that no half-written file is ever seen.
 ///
 /// # Errors
 /// The extension is not a format, or the file cannot be written.
-pub fn write(path: &Path, frame: &Dump) -> Result<(), ExportError> {
-    put(path, &encode(path, frame)?)
+pub fn write(path: &Path, frame: &Dump, scale: f32) -> Result<(), ExportError> {
+    put(path, &encode(path, frame, scale)?)
 }
 
 /// Draws a frame in the format of the extension of `path`.
-fn encode(path: &Path, frame: &Dump) -> Result<Vec<u8>, ExportError> {
+fn encode(path: &Path, frame: &Dump, scale: f32) -> Result<Vec<u8>, ExportError> {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
     let title = path.file_stem().unwrap_or_default().to_string_lossy();
     let buffer = frame.buffer();
     match ending.as_deref() {
         Some("svg") => Ok(svg::svg(buffer, &title).into_bytes()),
-        Some("png") => png(buffer, SCALE),
+        Some("png") => png(buffer, scale),
         Some("html") => Ok(html(buffer, &title).into_bytes()),
         Some("txt") => Ok(frame::text(buffer).into_bytes()),
         _ => Err(ExportError::Ending(path.into())),
@@ -166,7 +166,7 @@ fn write_numbered(folder: &Path, frame: &Dump, plot: Option<&str>) -> Result<Str
         let name = format!("parallax-{n}.svg");
         let path = folder.join(&name);
         if !path.exists() {
-            match create(&path, &encode(&path, frame)?) {
+            match create(&path, &encode(&path, frame, SCALE)?) {
                 // Another program has just taken the name.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(reason) => return Err(ExportError::Write { path, reason }),
@@ -341,7 +341,7 @@ mod tests {
         for (name, start) in
             [("a.svg", "<svg "), ("a.PNG", "\u{fffd}PNG"), ("a.html", "<!DOCTYPE html>"), ("a.txt", "┌ab┐\n")]
         {
-            write(&folder.path().join(name), &frame()).unwrap();
+            write(&folder.path().join(name), &frame(), SCALE).unwrap();
             let bytes = std::fs::read(folder.path().join(name)).unwrap();
             assert!(String::from_utf8_lossy(&bytes).starts_with(start), "{name}");
         }
@@ -379,7 +379,7 @@ mod tests {
     fn the_error_for_an_unknown_extension_names_all_four() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["frame.gif", "frame", ".svg"] {
-            let error = write(&folder.path().join(name), &frame()).unwrap_err().to_string();
+            let error = write(&folder.path().join(name), &frame(), SCALE).unwrap_err().to_string();
             for ending in [".svg", ".png", ".html", ".txt"] {
                 assert!(error.contains(ending), "{error}");
             }
@@ -392,7 +392,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("file"), "old").unwrap();
         for path in ["missing/a.txt", "file/a.txt"] {
-            let error = write(&folder.path().join(path), &frame()).unwrap_err().to_string();
+            let error = write(&folder.path().join(path), &frame(), SCALE).unwrap_err().to_string();
             assert!(error.contains("choose a name in a folder"), "{error}");
         }
         assert_eq!(names(folder.path()), ["file"]);
@@ -402,7 +402,7 @@ mod tests {
     fn a_target_that_cannot_be_replaced_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("a.txt")).unwrap();
-        assert!(write(&folder.path().join("a.txt"), &frame()).is_err());
+        assert!(write(&folder.path().join("a.txt"), &frame(), SCALE).is_err());
         assert_eq!(names(folder.path()), ["a.txt"]);
     }
 

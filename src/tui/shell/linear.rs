@@ -82,6 +82,13 @@ fn topics(app: &App) -> Vec<(String, String)> {
     if app.typing {
         let key = app.key(Context::Question, Action::Ask);
         say("typing", format!("Type a question; {key} asks it."));
+        if app.recalled {
+            let question = safe::line(app.line.value());
+            say(
+                "recalled",
+                format!("The last one was: {question} {key} asks it again, and what you type replaces it."),
+            );
+        }
         if let Some(text) = app.completion.and_then(|i| app.completions.get(i)) {
             say("completion", format!("Suggestion: {}", safe::line(text)));
         }

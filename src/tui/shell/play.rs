@@ -112,8 +112,8 @@ impl LabelClock {
 struct Player {
     app: App,
     engines: Engines,
-    /// What was open before another corpus was chosen.
-    earlier: Option<Opening>,
+    /// What was open before other corpora were chosen, the last one at the end.
+    earlier: Vec<Opening>,
     opening: Opening,
     theme: Theme,
     messages: Receiver<Msg>,
@@ -210,7 +210,7 @@ impl Player {
         Ok(Player {
             app,
             engines,
-            earlier: None,
+            earlier: Vec::new(),
             opening: start.opening,
             theme,
             messages,
@@ -230,11 +230,11 @@ impl Player {
                     self.reopen(with_detector(&self.opening, choice, llm));
                 }
                 Effect::UseCorpus(corpus) => {
-                    self.earlier = Some(self.opening.clone());
+                    self.earlier.push(self.opening.clone());
                     self.reopen(with_corpus(&self.opening, corpus));
                 }
                 Effect::ReturnToCorpus => {
-                    let before = self.earlier.take().unwrap_or_else(|| self.opening.clone());
+                    let before = self.earlier.pop().unwrap_or_else(|| self.opening.clone());
                     self.reopen(before);
                 }
                 Effect::Gather(order) => self.engines.gather(&self.opening, *order),

@@ -1,6 +1,6 @@
 //! The interface in a real terminal: events in, effects out, a frame after every burst of messages.
 
-use std::io::{self, IsTerminal, Stdout, Write};
+use std::io::{self, IsTerminal, Write};
 use std::mem::{self, ManuallyDrop};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,9 +9,6 @@ use std::time::{Duration, Instant};
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::style::force_color_output;
-use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
-use ratatui::layout::Rect;
 
 use super::engines::Engines;
 use super::linear::Linear;
@@ -23,7 +20,7 @@ use crate::report::Rates;
 use crate::signals::HANG_UP;
 use crate::tui::app::{App, Start};
 use crate::tui::config::{Mouse, watch};
-use crate::tui::draw::draw;
+use crate::tui::draw::pictures::{Picture, Screenful, redraw_all};
 use crate::tui::export::FrameWriter;
 use crate::tui::message::{Effect, Msg, Recording};
 use crate::tui::pages::{page, settled};
@@ -102,17 +99,9 @@ fn unsaved(messages: impl Iterator<Item = Msg>) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-type Screenful = Terminal<CrosstermBackend<Stdout>>;
-
 fn size_of(terminal: &Screenful) -> io::Result<Size> {
     let area = terminal.size()?;
     Ok(Size { width: area.width, height: area.height })
-}
-
-/// Makes the next frame draw every cell. `clear` would ask the terminal for its cursor, and the listening thread would take the reply.
-fn redraw_all(terminal: &mut Screenful) -> io::Result<()> {
-    let area = terminal.size()?;
-    terminal.resize(Rect::new(0, 0, area.width, area.height))
 }
 
 /// Why no frame was handed over to be saved.
@@ -131,8 +120,8 @@ struct Shell {
     theme: Theme,
     mouse: Mouse,
     engines: Engines,
-    /// What was open before another corpus was chosen.
-    earlier: Option<Opening>,
+    /// What was open before other corpora were chosen, the last one at the end.
+    earlier: Vec<Opening>,
     /// Where the other threads send what happened.
     send: Sender<Msg>,
     history: Option<HistoryWriter>,
@@ -150,6 +139,8 @@ struct Shell {
     linear: Option<Linear>,
     /// Whether verdicts have arrived since what is drawn was worked out.
     stale: bool,
+    /// The picture of a plot, if the terminal shows some.
+    picture: Picture,
 }
 
 /// A pause in typing. When it ends, the plan of its turn is run as far as `reach`.
@@ -168,6 +159,8 @@ impl Shell {
         let history = history.transpose()?;
         let engines = Engines::start(start.opening.clone(), send.clone())?;
         let mut app = App::new(&start, size);
+        let picture = Picture::of(start.config.pictures.of_terminal(|name| std::env::var(name).ok()));
+        app.pictures = picture.is_shown() && !start.linear;
         if let Some(replay) = replay {
             replay.onto(&mut app);
         }
@@ -175,7 +168,7 @@ impl Shell {
             theme: start.theme(),
             mouse: start.config.mouse,
             engines,
-            earlier: None,
+            earlier: Vec::new(),
             send,
             history,
             frames: None,
@@ -187,6 +180,7 @@ impl Shell {
             before: Instant::now(),
             linear: start.linear.then(Linear::default),
             stale: false,
+            picture,
             start,
             app,
         })
@@ -201,7 +195,7 @@ impl Shell {
             if let Some(linear) = &mut self.linear {
                 linear.report(&self.app, &mut io::stdout())?;
             } else {
-                terminal.draw(|frame| draw(&self.app, self.theme, frame))?;
+                self.picture.draw(&self.app, self.theme, terminal)?;
             }
             self.save_query();
             if self.record_settled().is_err() {
@@ -266,8 +260,12 @@ impl Shell {
             Msg::Engine(Reply::Progress(progress)) => {
                 Msg::Progressed { progress, text: self.rates.text(progress, Instant::now()) }
             }
-            Msg::Resized(_) => Msg::Resized(size_of(terminal)?),
+            Msg::Resized(_) => {
+                self.picture.forget();
+                Msg::Resized(size_of(terminal)?)
+            }
             Msg::Continued => {
+                self.picture.forget();
                 shell::enter_again(self.mouse)?;
                 redraw_all(terminal)?;
                 Msg::Resized(size_of(terminal)?)
@@ -329,11 +327,11 @@ impl Shell {
             }
             Effect::UseCorpus(corpus) => {
                 self.start.history.iter_mut().for_each(|history| history.moves_to(corpus.as_deref()));
-                self.earlier = Some(self.start.opening.clone());
+                self.earlier.push(self.start.opening.clone());
                 self.reopen(play::with_corpus(&self.start.opening, corpus));
             }
             Effect::ReturnToCorpus => {
-                let before = self.earlier.take().unwrap_or_else(|| self.start.opening.clone());
+                let before = self.earlier.pop().unwrap_or_else(|| self.start.opening.clone());
                 self.start.history.iter_mut().for_each(|history| history.moves_to(before.corpus.as_deref()));
                 self.reopen(before);
             }
@@ -362,7 +360,8 @@ impl Shell {
 
     /// Draws the frame and hands it to the thread that saves frames, which reports the outcome as a message.
     fn save_frame(&mut self) -> Result<(), SaveError> {
-        let frame = play::frame(&self.app, self.theme)?;
+        let whole = App { pictures: false, ..self.app.clone() };
+        let frame = play::frame(&whole, self.theme)?;
         let writer = match self.frames.take() {
             Some(writer) => writer,
             None => {

@@ -1,7 +1,5 @@
 //! Parts that several screens share: text, the lines at the top and the bottom, the mouse wheel, strips of sides, leans, and numbered
-//! curves with their intervals.
-//!
-//! `syntax` shows records and code in colours.
+//! curves with their intervals. `syntax` shows records and code in colours.
 //!
 //! May use: the state in `app`, keymap, layout, theme.
 
@@ -114,7 +112,7 @@ pub mod header {
             };
             span(fit(&hint, width), Meaning::Muted, theme)
         } else {
-            span(fit(&shown, width), Meaning::Title, theme)
+            span(fit(&shown, width), if app.recalled { Meaning::Selected } else { Meaning::Title }, theme)
         };
         frame.render_widget(Line::from(vec![span(name, Meaning::Muted, theme), line]), area);
         if !about.is_empty() {
@@ -365,6 +363,9 @@ pub fn draw_with_bands(
     area: Rect,
     frame: &mut Frame<'_>,
 ) {
+    if text::left_to_a_picture(app.shows_pictures(), area, frame) {
+        return;
+    }
     let marker = if app.glyphs == Glyphs::Ascii { Marker::Dot } else { Marker::Braille };
     let bands: Vec<(usize, Vec<(f64, f64)>)> = curves
         .iter()
@@ -410,7 +411,8 @@ pub fn draw_moves(
         let margin = ((high - low) * 0.06).max(1e-3);
         [low - margin, high + margin]
     };
-    if moves.is_empty() || area.height < 5 || area.width < 20 {
+    let left = app.shows_pictures() && !moves.is_empty();
+    if text::left_to_a_picture(left, area, frame) || moves.is_empty() || area.height < 5 || area.width < 20 {
         return;
     }
     let (x, y) = (bounds(|end| end.0), bounds(|end| end.1));

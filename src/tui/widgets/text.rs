@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ratatui::Frame;
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, CellDiffOption};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -338,6 +338,18 @@ pub fn highlight_row(text: &str, row: Range<usize>, marks: &[Highlight]) -> Row 
         Piece { text: text[cut[0]..cut[1]].to_owned(), meanings, own: true }
     });
     pieces.collect()
+}
+
+/// Leaves a plot's area to a picture, if pictures are `shown`: its cells are not drawn, so that no frame writes over the picture. Returns
+/// whether it did.
+pub fn left_to_a_picture(shown: bool, area: Rect, frame: &mut Frame<'_>) -> bool {
+    let left = shown && area.width >= 20 && area.height >= 6;
+    if left {
+        for at in area.intersection(frame.area()).positions() {
+            frame.buffer_mut()[at].set_symbol(" ").set_diff_option(CellDiffOption::Skip);
+        }
+    }
+    left
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 
 use super::memory::ran;
+use super::targets::root;
 use super::{long, report};
 use crate::program::{Printed, Workspace};
 
@@ -103,59 +104,185 @@ fn passages_with_control_sequences_are_shown_as_text() {
     ));
 }
 
+/// Commands that print nothing of anybody's files: the explorer, whose frames are tested, what is built in, and what needs another
+/// machine, whose replies `servers` tests.
+const PRINTS_NOTHING_FOREIGN: &[&str] = &[
+    "explore",
+    "completions",
+    "man",
+    "models list",
+    "models get",
+    "corpus from-web",
+    "corpus push",
+    "demo",
+    "config path",
+];
+
+/// The commands of the parser that have no commands below them.
+fn leaves(command: &clap::Command, words: &[&str], found: &mut Vec<String>) {
+    if command.get_subcommands().next().is_none() {
+        found.push(words.join(" "));
+    }
+    for below in command.get_subcommands() {
+        leaves(below, &[words, &[below.get_name()]].concat(), found);
+    }
+}
+
 #[test]
 fn no_command_prints_what_a_terminal_obeys_or_a_formula() {
     const EVIL: &str = "\u{1b}[2J\u{9b}31m\u{202e}\u{7}\u{2066}";
     let workspace = Workspace::new();
+    let id = |i: usize| format!("=1+{i}{EVIL}");
     let passage = |i: usize, side: &str, text: &str| {
-        let (id, title) = (format!("=1+{i}{EVIL}"), format!("title {i}{EVIL}"));
-        let metadata = json!({"side": format!("@{side}{EVIL}")});
-        json!({"_id": id, "title": title, "text": text, "metadata": metadata}).to_string() + "\n"
+        let metadata = json!({"side": format!("@{side}{EVIL}"), "topic": format!("+zoos{EVIL}")});
+        json!({"_id": id(i), "title": format!("title {i}{EVIL}"), "text": text, "metadata": metadata})
+            .to_string()
+            + "\n"
     };
     let texts = ["Zoos should be banned.", "Zoos should not be banned.", "Zoos protect animals."];
     let lines = (0..12).map(|i| passage(i, ["pro", "con"][i % 2], texts[i % 3]));
     workspace.write("evil.jsonl", lines.collect::<String>());
+    let (asked, sides) = (
+        format!("Should zoos{EVIL} be banned?"),
+        ["Zoos should be banned", "Zoos should not be banned"].map(|side| format!("{side}{EVIL}.")),
+    );
     let question = json!({
-        "id": format!("q{EVIL}"), "question": format!("Should zoos{EVIL} be banned?"),
-        "perspectives": [format!("Zoos should be banned{EVIL}."), format!("Zoos should not be banned{EVIL}.")],
+        "id": format!("q{EVIL}"), "question": asked, "perspectives": sides, "metadata": {"topic": format!("t{EVIL}")},
     });
-    workspace.write("evil-questions.jsonl", format!("{question}\n"));
+    let name = format!("evil-questions{EVIL}.jsonl");
+    workspace.write(&name, format!("{question}\n"));
+    let mut other = question.clone();
+    (other["id"], other["metadata"]["topic"]) = (format!("r{EVIL}").into(), format!("u{EVIL}").into());
+    workspace.write("two.jsonl", format!("{question}\n{other}\n"));
     let pairs = (0..4).map(|i| format!("=2+{i}{EVIL}\t{}\tZoos{EVIL} should be banned.\n", texts[i % 3]));
     workspace.write("evil-pairs.tsv", format!("id\tdocument\tperspective\n{}", pairs.collect::<String>()));
+    // Two annotators, of whom one says yes where the other says no, with remarks.
+    let labels = |label: usize| {
+        let row = |i: usize| {
+            let (id, side) = (id(i), &sides[0]);
+            format!("{asked}\t{id}\t{}\t{side}\t{}\t=remark{EVIL}\n", texts[i % 3], (i + label) % 2)
+        };
+        "question\tid\tdocument\tperspective\tlabel\tnote\n".to_owned() + &(0..6).map(row).collect::<String>()
+    };
+    workspace.write("anna.tsv", labels(0));
+    workspace.write("ben.tsv", labels(1));
+    workspace.write(
+        "evil.run",
+        format!("q{EVIL} Q0 {} 1 2.0 @tag{EVIL}\nq{EVIL} Q0 -x{EVIL} 2 1.0 @tag{EVIL}\n", id(0)),
+    );
+    workspace.write("evil.qrels", format!("q{EVIL} 0 {} 1\n", id(0)));
+    let read = json!([{"question": asked, "answers": [format!("Ann{EVIL}")],
+        "ctxs": [{"id": id(0), "title": format!("t{EVIL}"), "text": format!("It was Ann{EVIL}.")}]}]);
+    workspace.write("reading.json", read.to_string());
+    let answer = json!({"question": asked, "k": 1, "answer": format!("=Ann{EVIL}")});
+    workspace.write("answers.jsonl", format!("{answer}\n"));
+    let prompt = fs::read_to_string(root("assets/prompts/detect.toml")).unwrap();
+    workspace.write("evil.toml", prompt.replace("You judge", &format!("You \u{202e}\u{2066} judge")));
+    workspace.write(
+        "evil-config.toml",
+        format!("theme = \"{}\"\n", EVIL.escape_unicode().to_string().replace("u{", "U{")),
+    );
     let add = ["corpus", "add", "evil.jsonl", "--name", "evil"];
     assert_eq!(run(&workspace, &add).0.code, Some(0));
-    let set = ["--corpus", "evil.jsonl", "--questions", "evil-questions.jsonl", "--lanes", "bm25"];
+    let set = ["--corpus", "evil.jsonl", "--questions", name.as_str(), "--lanes", "bm25"];
+    let of_set = ["--corpus", "evil.jsonl", "--questions", name.as_str()];
     let with = |words: &[&'static str]| [words, &set[..]].concat();
+    let labels = |words: &[&'static str]| [words, &of_set[..]].concat();
     let mut commands = vec![
         vec!["corpus", "list"],
         vec!["corpus", "add", "evil.jsonl", "--dry-run"],
         vec!["corpus", "info", "evil"],
-        vec!["statements", question["question"].as_str().unwrap()],
+        vec!["corpus", "pir", "evil", "--topic", "topic", "--side", "side", "--out", "task"],
+        vec!["corpus", "overlap", "evil", "evil"],
+        vec!["corpus", "vectors", "evil", "evil.run", "--model", "minilm"],
+        vec!["statements", &asked],
+        vec!["questions", "info", &name],
+        vec![
+            "questions",
+            "split",
+            "two.jsonl",
+            "--topic",
+            "topic",
+            "--dev",
+            "dev.jsonl",
+            "--test",
+            "test.jsonl",
+        ],
+        vec!["prompts", "--prompt", "evil.toml"],
+        vec!["config", "check", "evil-config.toml"],
+        vec!["config", "show", "--config", "evil-config.toml"],
+        vec!["models", "check", "path:evil.jsonl"],
         vec!["detect", "--pairs", "evil-pairs.tsv", "--format", "tsv"],
         vec!["detect", "--pairs", "evil-pairs.tsv", "--format", "text"],
         vec!["detect", "--pairs", "evil-pairs.tsv", "--format", "json"],
+        with(&["annotate", "new", "project", "--annotators", "anna,ben", "--overlap", "1"]),
+        labels(&["annotate", "import", "anna.tsv", "--format", "tsv", "--into", "project", "--by", "anna"]),
+        labels(&["annotate", "import", "ben.tsv", "--format", "tsv", "--into", "project", "--by", "ben"]),
+        vec!["annotate", "status", "project"],
+        vec!["annotate", "grow", "project", "--annotators", "cleo"],
+        vec!["annotate", "fsck", "project"],
+        vec!["annotate", "merge", "merged.jsonl", "project"],
+        labels(&["annotate", "remap", "project"]),
+        vec!["eval", "trec", "--run", "evil.run", "--qrels", "evil.qrels", "--per-question"],
+        vec!["eval", "reader", "--questions", "reading.json", "--answers", "answers.jsonl", "-k", "1"],
+        with(&["frame", "--keys", "Should zoos be banned?<Enter><Wait>", "--size", "100x30"]),
+        with(&["eval", "berds", "--out", "table.txt"]),
+        vec!["reproduce", "table.txt.json"],
+        vec!["doctor", "--offline"],
     ];
+    for format in ["text", "tsv", "md", "json"] {
+        commands.push(labels(&["annotate", "agree", "project", "--model", "--format", format]));
+        commands.push(vec!["annotate", "report", "project", "--format", format]);
+    }
+    for format in ["tsv", "csv", "hf", "label-studio", "berds", "qrels"] {
+        let words = ["annotate", "export", "project", "--format", format, "--out", "exported"];
+        commands.push([&words[..], &of_set].concat());
+    }
     for format in ["text", "tsv", "md", "latex", "json", "html"] {
         commands.push(with(&["eval", "bias", "--attribute", "side", "--format", format]));
     }
     for format in ["text", "tsv", "json"] {
-        let asked = [&["search", question["question"].as_str().unwrap(), "--format", format], &set[..]];
-        commands.push(asked.concat());
-        commands.push(with(&["eval", "berds", "--per-question", "--format", format]));
+        commands.push([&["search", asked.as_str(), "--format", format], &set[..]].concat());
+        for suite in ["berds", "coverage", "sycophancy"] {
+            commands.push(with(&["eval", suite, "--per-question", "--format", format]));
+        }
     }
-    for arguments in commands {
-        let mut command = workspace.command(&arguments);
+    commands.push(vec!["corpus", "rm", "evil", "--yes"]);
+    let mut all = Vec::new();
+    leaves(&parallax::cli::parser(), &[], &mut all);
+    let (mut silent, mut wrong) = (all.clone(), Vec::new());
+    silent.retain(|leaf| !PRINTS_NOTHING_FOREIGN.contains(&leaf.as_str()));
+    for arguments in &commands {
+        silent.retain(|leaf| !(arguments.join(" ") + " ").starts_with(&format!("{leaf} ")));
+        let mut command = workspace.command(arguments);
         let output = command.output().unwrap();
         for text in [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()) {
-            assert!(!has_controls(&text.replace('\t', " ")), "{arguments:?}: {text:?}");
+            if has_controls(&text.replace('\t', " ")) || text.contains("panicked") {
+                wrong.push(format!("{arguments:?}: {text:?}"));
+            }
             let cells = || text.lines().flat_map(|line| line.split('\t'));
-            let table = arguments.contains(&"tsv") || arguments.contains(&"list");
-            assert!(!table || !cells().any(|cell| cell.starts_with(['=', '@'])), "{arguments:?}: {text}");
+            let table =
+                arguments.contains(&"tsv") && arguments[0] != "annotate" || arguments.contains(&"list");
+            if table && cells().any(|cell| cell.starts_with(['=', '@'])) {
+                wrong.push(format!("a formula of {arguments:?}: {text}"));
+            }
+            // What is refused shows what was foreign too, but the list holds what a command prints when all is well.
+            if output.status.code() == Some(2)
+                && !text.is_empty()
+                && !REFUSED.contains(&arguments[..2].join(" ").as_str())
+            {
+                wrong.push(format!("{arguments:?} was refused: {text}"));
+            }
         }
-        let code = output.status.code();
-        assert!(matches!(code, Some(0 | 1)), "{arguments:?}: {code:?}");
+        assert!(matches!(output.status.code(), Some(0..=2)), "{arguments:?}");
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(silent.is_empty(), "no hostile input for {silent:?}");
 }
+
+/// Commands of that test that refuse their input in words.
+const REFUSED: &[&str] =
+    &["annotate export", "corpus overlap", "corpus vectors", "config check", "config show", "models check"];
 
 #[test]
 fn bytes_that_are_not_utf_8_are_reported_with_their_line() {
@@ -240,7 +367,6 @@ mod paths {
 
     use super::*;
     use crate::campaign::memory::ran_for;
-    use crate::campaign::targets::root;
     use crate::stage::QUESTION;
 
     /// The limits for a refusal: processor time, and memory in MB. A build without optimisation needs more of both.
@@ -784,8 +910,9 @@ mod caches {
             let workspace = Workspace::new();
             let corpus = sample("corpus.jsonl");
             let lines: Vec<&str> = corpus.lines().collect();
-            workspace.write("zoos.jsonl", lines[..40].join("\n") + "\n");
-            workspace.write("other.jsonl", lines[40..80].join("\n") + "\n");
+            // Few, because most changes have them embedded or judged again.
+            workspace.write("zoos.jsonl", lines[..16].join("\n") + "\n");
+            workspace.write("other.jsonl", lines[16..32].join("\n") + "\n");
             let of_question =
                 |line: &&str| line.contains(&QUESTION.replace('"', "\\\"")) && line.contains("\"keqe\"");
             let replies: String = sample("replies.jsonl").lines().filter(of_question).map(recorded).collect();

@@ -11,6 +11,7 @@ use parallax::measure::seeded::SplitMix64;
 use parallax::tui::keymap::TABLE;
 use parallax::tui::script::{Step, parse};
 
+use super::memory::held;
 use super::pty::{Answer, Screen};
 use super::{campaign_file, long, report, seed};
 
@@ -20,6 +21,8 @@ const BRIEF: usize = 120;
 const STALL: Duration = Duration::from_millis(100);
 /// The number of recent sizes that a late frame may still have.
 const SIZES: usize = 6;
+/// The limit of memory in MB, whatever is pressed.
+const MOST: u64 = 500;
 /// Events that a failure prints.
 const PRINTED: usize = 80;
 
@@ -100,6 +103,8 @@ struct Counts {
     /// Stalls in which the program waited for a core.
     starved: usize,
     took: Vec<Duration>,
+    /// The peak memory of any start, in MB.
+    most: u64,
 }
 
 struct Monkey {
@@ -249,12 +254,18 @@ fn random_keys_and_sizes_break_nothing_and_the_terminal_is_given_back() {
     let more = |bursts: usize| end.map_or(bursts < BRIEF, |end| began.elapsed() < end);
     while more(bursts) {
         monkey.counts.starts += 1;
-        let question = ["Should zoos be banned?", ""][monkey.counts.starts % 2];
+        // The last is in no set, so that its statements are derived and nothing is judged yet.
+        let question = ["Should zoos be banned?", "", "should zoos exist?"][monkey.counts.starts % 3];
         let mut screen = Screen::open(&[question, "--annotator", "anna"]);
         let mut goes_on = true;
         while goes_on && more(bursts) {
             goes_on = monkey.step(&mut screen).unwrap_or_else(|why| monkey.broken(&why));
             bursts += 1;
+            let held = held(screen.id(), "VmHWM").unwrap_or(0) / 1_024;
+            monkey.counts.most = monkey.counts.most.max(held);
+            if held > MOST {
+                monkey.broken(&format!("{held} MB after `{question}`"));
+            }
         }
         if goes_on {
             screen.send(&[3]);
@@ -263,7 +274,7 @@ fn random_keys_and_sizes_break_nothing_and_the_terminal_is_given_back() {
             monkey.broken(&why);
         }
     }
-    let Counts { keys, mouse, pastes, probes, starts, mut stalls, starved, mut took } = monkey.counts;
+    let Counts { keys, mouse, pastes, probes, starts, mut stalls, starved, mut took, most } = monkey.counts;
     took.sort();
     stalls.sort();
     let at = |share: f64| {
@@ -271,7 +282,8 @@ fn random_keys_and_sizes_break_nothing_and_the_terminal_is_given_back() {
     };
     report(&format!(
         "keys: {keys} keys, {mouse} mouse events, {pastes} pastes, {probes} sizes, {starts} starts from seed {} in {:.0?}; an answer after \
-         {:.1?} (median), {:.1?} (99 %), {:.1?} (most); {} over {STALL:?} of its own, the longest {:.0?}, and {starved} waiting for a core",
+         {:.1?} (median), {:.1?} (99 %), {:.1?} (most); {} over {STALL:?} of its own, the longest {:.0?}, and {starved} waiting for a core; \
+         at most {most} MB",
         seed(),
         began.elapsed(),
         at(0.5),

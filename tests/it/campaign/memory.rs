@@ -1,7 +1,7 @@
-//! The memory of a process, and of the explorer over hours of use.
+//! The memory of a process, and memory, threads and open files of the explorer over hours of use.
 //!
-//! The test uses the explorer as a person would, only faster, and measures its memory after every round. At one key per second, 7,200 keys
-//! take two hours.
+//! The test uses the explorer as a person would, only faster, and measures after every round. At one key per second, 7,200 keys take two
+//! hours.
 
 use std::fs;
 use std::io::Read;
@@ -78,6 +78,23 @@ mod explorer {
     const GROWTH: (f64, f64) = (1.08, 24.0);
     /// The limit in MB, however long the program runs.
     const MOST: u64 = 500;
+    /// From the second quarter to the last, the mean number of threads and of open files may grow by this.
+    const HANDLES: f64 = 3.0;
+
+    /// What the program holds after a round.
+    struct Sample {
+        mb: f64,
+        threads: f64,
+        files: f64,
+    }
+
+    impl Sample {
+        fn of(id: u32) -> Self {
+            let files = fs::read_dir(format!("/proc/{id}/fd")).unwrap().count() as f64;
+            let field = |name: &str| held(id, name).unwrap() as f64;
+            Sample { mb: field("VmRSS") / 1_024.0, threads: field("Threads"), files }
+        }
+    }
 
     /// The keys pressed for each question: reads lists, toggles switches, opens every screen, sets labels and takes them back.
     const ROUND: &[&str] = &[
@@ -96,6 +113,26 @@ mod explorer {
         "v",
         "x",
         "x",
+        "L",
+        "L",
+        ".",
+        "<Esc>",
+        "c",
+        "j",
+        "<Esc>",
+        "F",
+        "j",
+        "<Esc>",
+        "D",
+        "j",
+        "<Esc>",
+        "i",
+        "<Esc>",
+        "Q",
+        "j",
+        "<Esc>",
+        "n",
+        "<Esc>",
         "t",
         "jj",
         "<Esc>",
@@ -162,28 +199,37 @@ mod explorer {
                 // Waits until the screen no longer changes, as a person would.
                 screen.settle(Duration::from_millis(if end.is_some() { 120 } else { 30 }));
             }
-            samples.push(held(screen.id(), "VmRSS").unwrap() as f64 / 1_024.0);
+            samples.push(Sample::of(screen.id()));
         }
         let peak = held(screen.id(), "VmHWM").unwrap() / 1_024;
         screen.send(&[3]);
         assert_eq!(screen.ended(), None);
         let quarter = (samples.len() / 4).max(1);
-        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-        let (first, second) =
-            (mean(&samples[..quarter]), mean(&samples[quarter..(2 * quarter).min(samples.len())]));
-        let last = mean(&samples[samples.len() - quarter..]);
+        // The means of the first, the second and the last quarter.
+        let means = |of: fn(&Sample) -> f64| {
+            let mean = |part: &[Sample]| part.iter().map(of).sum::<f64>() / part.len() as f64;
+            let second = quarter.min(samples.len() - 1)..(2 * quarter).min(samples.len());
+            [mean(&samples[..quarter]), mean(&samples[second]), mean(&samples[samples.len() - quarter..])]
+        };
+        let ([first, second, last], threads, files) =
+            (means(|one| one.mb), means(|one| one.threads), means(|one| one.files));
+        let mb: Vec<f64> = samples.iter().map(|one| one.mb).collect();
         report(&format!(
             "memory: {keys} keys in {} rounds and {:.0?}, {:.1} hours at a key a second; {first:.0} MB in the first quarter, {second:.0} in the \
-             second, {last:.0} in the last, {:+.2} MB an hour by the slope after the first quarter, at most {peak}",
+             second, {last:.0} in the last, {:+.2} MB an hour by the slope after the first quarter, at most {peak}; threads {threads:.1?}, open \
+             files {files:.1?} in these quarters",
             samples.len(),
             began.elapsed(),
             keys as f64 / 3_600.0,
-            slope(&samples[quarter..]) * samples.len() as f64 / (keys as f64 / 3_600.0),
+            slope(&mb[quarter..]) * samples.len() as f64 / (keys as f64 / 3_600.0),
         ));
-        assert!(peak < MOST, "{peak} MB: {samples:.0?}");
+        assert!(peak < MOST, "{peak} MB: {mb:.0?}");
+        for [_, second, last] in [threads, files] {
+            assert!(last < second + HANDLES, "threads {threads:.1?}, open files {files:.1?}");
+        }
         // A brief run ends before the caches are full.
         if end.is_some() {
-            assert!(last < second * GROWTH.0 + GROWTH.1, "{second:.0} MB became {last:.0}: {samples:.0?}");
+            assert!(last < second * GROWTH.0 + GROWTH.1, "{second:.0} MB became {last:.0}: {mb:.0?}");
         }
     }
 

@@ -300,3 +300,47 @@ fn the_page_of_detectors_shows_risk_over_coverage_on_the_labelled_passages() {
     let picture = parallax::tui::pages::page(app.screen).plot(&app).unwrap();
     assert!(picture.contains("share of these that are wrong"), "{picture}");
 }
+
+#[test]
+fn the_lane_with_the_marked_form_stands_below_the_forms() {
+    let text = frame(&tuning(140, 40, 0), COLOURED).unwrap().dump(false);
+    assert!(text.contains("┏ ") && text.contains("MRecall@5  "), "{text}");
+    assert!(text.lines().filter(|line| line.starts_with("┃")).count() > 10, "{text}");
+}
+
+#[test]
+fn a_plot_s_cells_are_left_to_its_picture_where_the_terminal_shows_pictures() {
+    let mut app = tuning(140, 40, 0);
+    let place = |app: &App| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(140, 40)).unwrap();
+        let mut left = None;
+        let draw = |frame: &mut ratatui::Frame<'_>| {
+            parallax::tui::draw::draw(app, COLOURED, frame);
+            left = parallax::tui::draw::pictures::place(frame.buffer_mut());
+        };
+        terminal.draw(draw).unwrap();
+        left
+    };
+    assert_eq!(place(&app), None);
+    app.pictures = true;
+    let left = place(&app).unwrap();
+    assert!(left.width > 60 && left.height > 20, "{left:?}");
+    app.glyphs = Glyphs::Ascii;
+    assert_eq!(place(&app), None, "plain characters have no pictures");
+}
+
+#[test]
+fn a_click_on_a_strip_marks_the_passage_of_that_rank_or_asks_in_the_other_wordings() {
+    let mut app = after(asked(140, 40), "<F12>");
+    let figures = parallax::tui::layout::panes(&app).lanes[1].figures;
+    // The strips begin after eleven columns, in the third row of the figures.
+    let mut click = |column, row| {
+        let (column, row) = (figures.x + column, figures.y + row);
+        let kind = MouseEventKind::Down(MouseButton::Left);
+        update(&mut app, Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+        (app.lane, app.lanes[1].selected, app.screen)
+    };
+    assert_eq!(click(13, 2), (1, 2, Screen::LANES));
+    assert_eq!(click(11, 2), (1, 0, Screen::LANES));
+    assert_eq!(click(12, 3), (1, 0, Screen::SYCOPHANCY));
+}

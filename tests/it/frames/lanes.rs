@@ -225,3 +225,49 @@ fn a_side_that_an_unclear_passage_may_take_is_not_called_missing() {
     assert_eq!(forms(SupportSet::EMPTY, 0)[0], "both sides are missing");
     assert_eq!(forms(SupportSet::EMPTY, 2), ["both sides may be missing", "▲ ▼ unclear"]);
 }
+
+/// What is drawn, as plain text.
+fn drawn(app: &App) -> String {
+    frame(app, COLOURED).unwrap().dump(false)
+}
+
+#[test]
+fn the_lane_s_list_and_figures_stand_beside_a_passage_in_full_and_one_being_labelled() {
+    for app in [reading(140, 40), crate::labelling::open(140, 40)] {
+        let text = drawn(&app);
+        assert!(text.contains("┏ BM25") && text.contains("MRecall@5"), "{text}");
+    }
+    assert!(!drawn(&crate::labelling::open(80, 24)).contains("┏ BM25"));
+}
+
+#[test]
+fn blind_labelling_shows_the_passages_in_their_order_and_nothing_of_the_lane() {
+    let mut app = crate::labelling::open(140, 40);
+    press(&mut app, "B");
+    let text = drawn(&app);
+    assert!(text.contains(&format!(" 1 of {} ", app.labelling.queue.len())), "{text}");
+    assert!(!text.contains("BM25") && !text.contains("MRecall"), "{text}");
+}
+
+#[test]
+fn marks_and_figures_are_explained_before_the_first_question_and_below_the_lanes() {
+    let start = drawn(&empty(140, 40));
+    assert!(start.contains("takes a side, unclear which") && start.contains("expand the query"), "{start}");
+    let legend = "shift: how far the wording moves it";
+    assert!(drawn(&asked(140, 40)).contains(legend));
+    assert!(!drawn(&asked(80, 24)).contains(legend));
+    assert!(drawn(&many_sided(140, 40)).contains("MRecall@5 1: the first 5 support every statement"));
+}
+
+#[test]
+fn an_explanation_is_never_cut() {
+    for (width, height) in [(140, 40), (80, 24), (48, 16)] {
+        let mut app = asked(width, height);
+        for _ in 0..9 {
+            press(&mut app, ".");
+            let hint = app.hint.clone().unwrap();
+            let last = hint.split(' ').next_back().unwrap();
+            assert!(drawn(&app).trim_end().ends_with(last), "{hint}\n{}", drawn(&app));
+        }
+    }
+}

@@ -215,7 +215,11 @@ fn pages() -> Vec<PathBuf> {
 
 #[test]
 fn every_link_between_the_pages_leads_to_a_file() {
-    for page in pages() {
+    let reports = fs::read_dir(root().join("docs/reports"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path());
+    let reports = reports.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    for page in pages().into_iter().chain(reports) {
         let text = fs::read_to_string(&page).expect("a page");
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let file = link.split('#').next().unwrap_or_default();
@@ -224,6 +228,41 @@ fn every_link_between_the_pages_leads_to_a_file() {
                 assert!(leads, "{}: {link} leads nowhere", page.display());
             }
         }
+    }
+}
+
+/// `docs/reports/papers.md` names tests and outputs; a name that is gone would mislead its reader.
+#[test]
+fn the_page_of_the_papers_names_tests_and_outputs_that_exist() {
+    let place = root().join("docs/reports");
+    let page = fs::read_to_string(place.join("papers.md")).unwrap();
+    let mut code: Vec<String> = sources("").into_iter().map(|(_, text)| text).collect();
+    for (path, _) in imports::count(&root().join("tests")) {
+        code.push(fs::read_to_string(path).unwrap());
+    }
+    // A test's name is a sentence.
+    let named = |text: &str| -> Vec<String> {
+        let quoted = text.split('`').skip(1).step_by(2).filter(|name| name.matches('_').count() >= 4);
+        quoted.filter(|name| !name.contains([' ', '/', '-'])).map(str::to_owned).collect()
+    };
+    let exists = |name: &String| {
+        let function = format!("fn {name}(");
+        code.iter().any(|text| text.contains(&function))
+    };
+    let missing: Vec<String> = named(&page).into_iter().filter(|name| !exists(name)).collect();
+    none(&missing);
+    // Every method of the list at its end has a test.
+    let (_, list) = page.split_once("## Methods and their tests").expect("a list of methods");
+    let rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| ")).skip(2).collect();
+    for (i, row) in rows.iter().enumerate() {
+        let number = row.split('|').nth(1).unwrap_or_default().trim();
+        assert_eq!(number, (i + 1).to_string(), "{row}");
+        assert!(!named(row).is_empty(), "no test: {row}");
+    }
+    assert_eq!(rows.len(), 37);
+    for entry in fs::read_dir(place.join("data")).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        assert!(page.contains(&format!("(data/{name})")), "the page does not name data/{name}");
     }
 }
 

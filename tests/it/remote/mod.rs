@@ -83,7 +83,7 @@ fn pushed_and_asked(workspace: &Workspace, place: &str) {
 }
 
 #[test]
-fn a_corpus_is_pushed_to_opensearch_once_and_its_lanes_rank_like_local_ones() {
+fn a_corpus_is_pushed_to_a_double_of_opensearch_once_and_its_lanes_rank_like_local_ones() {
     pushed_and_asked(&Workspace::new(), &format!("os:{}/args", open_search(|_| Whim::Habit)));
 }
 
@@ -108,7 +108,7 @@ fn an_unreachable_server_fails_only_its_lane() {
 }
 
 #[test]
-fn a_killed_push_resumes() {
+fn a_killed_push_to_a_double_resumes() {
     let bulks = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&bulks);
     let url = open_search(move |asked| match asked.line.as_str() {
@@ -156,7 +156,7 @@ fn secrets_come_from_the_environment_and_are_never_printed() {
 }
 
 #[test]
-fn a_partly_refused_batch_names_the_refused_passages_and_keeps_the_others() {
+fn a_batch_that_a_double_refuses_in_part_names_the_refused_passages_and_keeps_the_others() {
     let items = json!([
         {"index": {"status": 201}},
         {"index": {"status": 400, "error": {"type": "mapper_parsing_exception", "reason": "failed to parse"}}},
@@ -173,7 +173,7 @@ fn a_partly_refused_batch_names_the_refused_passages_and_keeps_the_others() {
 }
 
 #[test]
-fn another_schema_is_refused_by_push_and_lane_with_the_differences() {
+fn another_schema_of_a_double_is_refused_by_push_and_lane_with_the_differences() {
     let fields = json!({"text": {"type": "text"}, "vector": {"type": "knn_vector", "dimension": 768}});
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = Arc::clone(&asked);

@@ -290,7 +290,13 @@ fn a_question_of_the_set_and_another_corpus_are_chosen_from_lists() {
     assert!(matches!(app.corpus, Corpus::Opening) && app.lanes.iter().all(|lane| lane.ranking.is_empty()));
     let (.., statements) = started(&receive(&mut app, Reply::Opened(Box::new(stage::opened()))));
     assert_eq!(statements, stage::question().perspectives, "the question is asked there");
-    assert_eq!(press(&mut app, "u"), [], "nothing of the other corpus can be undone");
+    press(&mut app, "++");
+    assert_ne!(press(&mut app, "uu"), [Effect::ReturnToCorpus], "what was done there is undone first");
+    assert_eq!(press(&mut app, "u"), [Effect::ReturnToCorpus], "then the corpus before is opened again");
+    started(&receive(&mut app, Reply::Opened(Box::new(stage::opened()))));
+    assert_eq!((app.question.clone(), app.k), (stage::question(), 5));
+    press(&mut app, "u");
+    assert_eq!(app.question.text, "Is tea good?", "what was done there can be undone too");
     let effects = press(&mut app, "C./own.jsonl<Enter>");
     assert_eq!(effects.last(), Some(&Effect::UseCorpus(Some("./own.jsonl".into()))));
 }
@@ -341,4 +347,42 @@ fn what_is_kept_for_one_question_is_never_taken_for_that_of_another() {
         assert!(app.judgments.revision() > last, "{keys}");
         last = app.judgments.revision();
     }
+}
+
+#[test]
+fn a_far_question_is_said_to_be_far_once_it_is_asked_and_not_while_it_is_typed() {
+    let mut app = empty(140, 40);
+    press(&mut app, "immigration");
+    let far = |app: &mut App| {
+        let turn = app.turn;
+        receive(app, Reply::FarOff { turn, best: 0.3, usual: 0.7 });
+    };
+    far(&mut app);
+    assert_eq!((app.notice.as_deref(), app.far_off), (None, Some((0.3, 0.7))));
+    press(&mut app, "<Enter>");
+    far(&mut app);
+    let notice = app.notice.as_deref().unwrap();
+    assert!(notice.starts_with("nothing here is near this question: best .30, usual .70"), "{notice}");
+}
+
+#[test]
+fn what_is_typed_replaces_the_question_of_the_last_start_and_escape_puts_it_back() {
+    let recalled = || {
+        let mut app = asked(140, 40);
+        (app.typing, app.recalled) = (true, true);
+        app
+    };
+    let mut app = recalled();
+    press(&mut app, "Is tea good?");
+    assert_eq!((app.line.value(), app.recalled), ("Is tea good?", false));
+    press(&mut app, "<Esc>");
+    assert_eq!((app.line.value(), app.typing), (QUESTION, false));
+    let mut app = recalled();
+    update(&mut app, Msg::Pasted("Is tea good?".into()));
+    assert_eq!(app.line.value(), "Is tea good?");
+    let mut app = recalled();
+    press(&mut app, "<Left><End> Why?");
+    assert_eq!(app.line.value(), format!("{QUESTION} Why?"), "moving the cursor keeps it");
+    let mut app = recalled();
+    assert!(matches!(press(&mut app, "<Enter>").as_slice(), [Effect::Start { .. }]) && !app.typing);
 }

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph};
 
+use crate::engine::recipe::Switch;
 use crate::report::marks::{Glyphs, Mark};
 use crate::tui::app::App;
 use crate::tui::keymap::{Action, Context, Screen, shown};
@@ -162,12 +163,94 @@ fn legend_lines(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
         (".94!", "the model's probability; ! where a label says otherwise"),
         ("↑3 new =", "rank moves against the list before the last change"),
         ("(+1)", "a measure's change since then"),
-        (".60–1.0", "where Prec would lie if each of the model's verdicts were drawn with its probability"),
-        ("P .93", "by the same draws, the chance that the first k support every side"),
+        (
+            ".8 (.6–1.0)",
+            "a measure's mean and 95 % interval, if the model's verdicts were drawn with their probabilities",
+        ),
+        ("leans ▼ .20", "of the first k, the share for ▼ is .20 greater than the share for ▲"),
+        ("shift", "the lean asked as ▲ minus the lean asked as ▼: 0 if the wording changes nothing"),
         (">23", "first rank: not within the 23 passages judged"),
         ("◆A 2@1", "of the top k, two support A, the first of them at rank 1"),
     ];
     let line = |(figure, means): (&str, _)| entry(figure, Meaning::Key, means, width, theme);
     lines.extend(figures.into_iter().flat_map(line));
     lines
+}
+
+/// What marks and figures mean, in one line, as much as fits.
+pub fn legend(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let glyph = |mark: Mark| mark.glyph(app.glyphs);
+    let [for_it, against, both, none, unclear] =
+        [Mark::Support, Mark::Oppose, Mark::Several, Mark::None, Mark::Unclear].map(glyph);
+    let k = app.k;
+    let mut parts = vec![format!("{both} both"), format!("{none} neither"), format!("{unclear} unclear")];
+    match app.question.sides() {
+        Some(_) => parts.extend([
+            format!("MRecall@{k} 1: both sides are in the first {k}"),
+            format!("lean: -1 all {against}, +1 all {for_it}"),
+            "shift: how far the wording moves it".to_owned(),
+        ]),
+        None => parts.extend([
+            format!("MRecall@{k} 1: the first {k} support every statement"),
+            "A 2@1: two support A, the first at rank 1".to_owned(),
+        ]),
+    }
+    let width = usize::from(area.width);
+    let mut text = String::new();
+    for part in parts {
+        let longer = format!("{text}{} {part}", if text.is_empty() { "" } else { " " });
+        if columns_of(&longer) <= width {
+            text = longer;
+        }
+    }
+    frame.render_widget(span(text, Meaning::Muted, theme), area);
+}
+
+/// What stands in a lane before the first question: what the marks, the figures and the keys mean.
+pub fn welcome(app: &App, lane: usize) -> String {
+    let mark = |mark: Mark, means: &str| format!("{}  {means}", mark.glyph(app.glyphs));
+    let key = |action: Action, means: &str| format!("{:<4}{means}", app.key(Context::Lanes, action));
+    let k = app.k;
+    let (first, rest) = match lane {
+        0 => (
+            "Ask a question. To be shown around: parallax demo",
+            vec![
+                "Every passage is marked by the side it takes:".to_owned(),
+                mark(Mark::Support, "supports the first statement"),
+                mark(Mark::Oppose, "supports its opposite"),
+                mark(Mark::Several, "supports both"),
+                mark(Mark::None, "supports neither"),
+                mark(Mark::Unclear, "takes a side, unclear which"),
+                mark(Mark::Pending, "is not judged yet"),
+            ],
+        ),
+        1 => (
+            "Ask a question.",
+            vec![
+                format!("Below every lane stand the figures of its first {k}:"),
+                format!("MRecall@{k}  1 if they support every statement"),
+                "lean       which side they favour, from -1 to 1".to_owned(),
+                "asked as   the same if a side's words are asked".to_owned(),
+                "shift      how far such words move the lean".to_owned(),
+            ],
+        ),
+        2 => (
+            "Ask a question.",
+            vec![
+                "Then, on the lanes:".to_owned(),
+                key(Action::Toggle(Switch::Mmr), "re-rank by MMR"),
+                key(Action::Toggle(Switch::Expand), "expand the query"),
+                key(Action::Toggle(Switch::Project), "project it toward a side"),
+                key(Action::Swap, "before and after"),
+                key(Action::Undo, "undo"),
+                key(Action::Explain, "explain the figures"),
+                key(Action::Sycophancy, "ask in either side's words"),
+                key(Action::Compare, "compare over all questions"),
+                key(Action::Annotate, "label passages"),
+                key(Action::Help, "all keys"),
+            ],
+        ),
+        _ => ("Ask a question.", Vec::new()),
+    };
+    format!("{first}\n\n{}", rest.join("\n"))
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Block, Paragraph};
 
 use super::state::Labelling;
+use crate::annotate::Item;
 use crate::annotate::narrowing::Narrowing;
 use crate::engine::AnnotationState;
 use crate::question::Question;
@@ -15,13 +16,18 @@ use crate::report::marks::{Glyphs, Mark, share};
 use crate::report::safe;
 use crate::tui::app::App;
 use crate::tui::keymap::{Action, Context, shown};
+use crate::tui::layout::beside;
+use crate::tui::screens::lanes::draw as lane;
 use crate::tui::theme::{Meaning, Theme};
-use crate::tui::widgets::text::{columns_of, fit, line, say, span};
+use crate::tui::widgets::text::{columns_of, fit, line, passage_span, say, span};
 use text::WIDEST;
 
 /// Draws the screen.
 pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let labelling = &app.labelling;
+    let side = beside(app, area);
+    draw_beside(app, theme, side, frame);
+    let area = Rect { width: area.width - side.width, ..area };
     let key = app.key(Context::Annotate, Action::Back);
     let annotation = match &labelling.annotation {
         None => return say("Opening the journal …", Meaning::Muted, theme, area, frame),
@@ -87,6 +93,64 @@ pub fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let lines: Vec<Line<'_>> = shown.map(|row| line(row, theme)).collect();
     frame.render_widget(Paragraph::new(lines), middle);
     draw_note(labelling, theme, bottom, frame);
+}
+
+/// Draws the list of the lane with the cursor, with the passage marked in it. If lanes are hidden, or the passage belongs to another question,
+/// draws the passages in the order of labelling instead.
+fn draw_beside(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    let labelling = &app.labelling;
+    let (Some(annotation), Some(item)) = (labelling.open(), labelling.item()) else { return };
+    if area.is_empty() {
+        return;
+    }
+    let listed = app.lanes.get(app.lane).is_some_and(|lane| !lane.ranking.is_empty());
+    if !labelling.blind && listed && item.question == app.question.text {
+        return lane::beside(app, theme, area, frame);
+    }
+    let title = format!(" {} of {} ", labelling.at + 1, labelling.queue.len());
+    let block =
+        Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let (rows, width) = (usize::from(inner.height), usize::from(inner.width));
+    let first = labelling.at.saturating_sub(rows / 2).min(labelling.queue.len().saturating_sub(rows));
+    let line = |(at, entry): (usize, &usize)| {
+        let passage = annotation.items.get(entry.checked_rem(annotation.items.len())?)?;
+        let mark = own_mark(labelling, annotation, passage, *entry);
+        let title = fit(&safe::line(passage.passage.heading()), width.saturating_sub(8));
+        let meaning = if at == labelling.at { Meaning::Selected } else { Meaning::Text };
+        Some(Line::from(vec![
+            span(format!("{:>3} ", at + 1), Meaning::Muted, theme),
+            span(format!("{:<3} ", mark.text(app.glyphs)), Meaning::Side(mark), theme),
+            passage_span(title, meaning, theme),
+        ]))
+    };
+    let lines = labelling.queue.iter().enumerate().skip(first).take(rows).filter_map(line);
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
+}
+
+/// What the annotator said of a passage. Nothing of one that comes again, because its first label must not be seen.
+fn own_mark(labelling: &Labelling, annotation: &AnnotationState, item: &Item, entry: usize) -> Mark {
+    let shown = labelling.item().is_some_and(|shown| shown.key("") == item.key(""));
+    if entry >= annotation.items.len() || (shown && labelling.asks_again()) {
+        return Mark::Pending;
+    }
+    let question = annotation.questions.iter().find(|question| question.text == item.question);
+    let view = annotation.history.view(&item.key(&annotation.by));
+    let Some((question, view)) = question.zip(view) else { return Mark::Pending };
+    mark_of(&view.answers, question)
+}
+
+/// The mark of a label.
+fn mark_of(answers: &BTreeMap<String, bool>, question: &Question) -> Mark {
+    let says = |i: &usize| answers.get(&question.perspectives[*i]) == Some(&true);
+    let supported: Vec<usize> = (0..question.perspectives.len()).filter(says).collect();
+    match supported.as_slice() {
+        [] if answers.is_empty() => Mark::Pending,
+        [] => Mark::None,
+        [one] => Mark::of(*one, question),
+        _ => Mark::Several,
+    }
 }
 
 /// ` anna · 12 of 50 labelled · 3.2 s each · pooled · κ .82 with ben (12) `
@@ -198,14 +262,7 @@ fn statement_lines(app: &App, question: &Question, theme: Theme, width: usize) -
 fn label_lines(app: &App, question: &Question, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let labelling = &app.labelling;
     let draft = &labelling.draft;
-    let says = |i: &usize| draft.answers.get(&question.perspectives[*i]) == Some(&true);
-    let supported: Vec<usize> = (0..question.perspectives.len()).filter(says).collect();
-    let mark = match supported.as_slice() {
-        [] if draft.answers.is_empty() => Mark::Pending,
-        [] => Mark::None,
-        [one] => Mark::of(*one, question),
-        _ => Mark::Several,
-    };
+    let mark = mark_of(&draft.answers, question);
     let written = labelling.held();
     let state = if labelling.saving.is_some() {
         "being written …"
@@ -286,24 +343,33 @@ fn draw_note(labelling: &Labelling, theme: Theme, area: Rect, frame: &mut Frame<
 pub mod text {
     //! The text of the screen: the passage with its evidence, or the guidelines, laid out for the present width.
 
+    use ratatui::layout::Rect;
+
     use super::super::state::{Inputs, LabelText};
     use crate::annotate::Item;
     use crate::question::Question;
     use crate::report::marks::Mark;
     use crate::report::safe;
     use crate::tui::app::App;
+    use crate::tui::layout::beside;
     use crate::tui::theme::Meaning;
     use crate::tui::widgets::text::{Row, fit, highlight_row, passage_piece, piece, rows, with_marks, wrap};
 
     /// The most columns of the text.
     pub const WIDEST: u16 = 100;
 
+    /// The columns of the text: those that the lane beside it leaves.
+    fn width(app: &App) -> u16 {
+        let all = Rect::new(0, 0, app.size.width, app.size.height);
+        (all.width - beside(app, all).width).saturating_sub(2).min(WIDEST)
+    }
+
     /// Lays the text out again if its inputs have changed.
     pub fn refresh(app: &mut App) {
         let labelling = &app.labelling;
         let inputs = Inputs {
             item: labelling.item().map(|item| (item.question.clone(), item.passage.id.clone())),
-            width: usize::from(app.size.width.saturating_sub(2).min(WIDEST)),
+            width: usize::from(width(app)),
             glyphs: app.glyphs,
             shown: (labelling.blind, labelling.guide),
             evidence: labelling.draft.evidence.clone(),
@@ -366,6 +432,11 @@ pub mod text {
         }
         let (text, marks) = with_marks(&text, marks, app.glyphs);
         lines.extend(wrap(&text, width, usize::MAX).into_iter().map(|row| highlight_row(&text, row, &marks)));
+        // Below the text there is room for what counts as support.
+        if let Some(annotation) = labelling.open() {
+            lines.extend([Row::new(), Row::new()]);
+            lines.extend(annotation.guidelines.lines().flat_map(|line| guideline_rows(line, width)));
+        }
         lines
     }
 

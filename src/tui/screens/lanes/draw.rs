@@ -18,8 +18,9 @@ use crate::report::marks::{Mark, share};
 use crate::report::safe;
 use crate::tui::app::{App, Corpus, Lane, LaneState, NUMBERS};
 use crate::tui::config::Tint;
-use crate::tui::keymap::{Action, Context};
-use crate::tui::layout::{LanePanes, Panes, arrange, tab_names};
+use crate::tui::keymap::{Action, Context, Screen};
+use crate::tui::layout::{LanePanes, Panes, arrange, lane_panes, tab_names};
+use crate::tui::screens::help::screen::{legend, welcome};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::header::NAME;
 use crate::tui::widgets::text::{columns_of, fit, passage_span, say, span, wrap};
@@ -51,7 +52,15 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
             }
         }
     }
+    legend(app, theme, panes.legend, frame);
     completions(app, theme, &panes, frame);
+}
+
+/// Draws the lane with the cursor beside the text of another screen, whose passage is marked in it.
+pub fn beside(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    if !area.is_empty() {
+        lane(app, theme, &lane_panes(app.lane, area, app), frame);
+    }
 }
 
 /// The names of all lanes.
@@ -76,9 +85,9 @@ fn lane(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
             theme,
         ))
         .title(Line::from(span(state_text(app, lane), Meaning::Muted, theme)).alignment(Alignment::Right));
-    let block = if app.presenting { block } else { bottom(app, theme, pane, lane, block) };
+    let block = if app.in_large() { block } else { bottom(app, theme, pane, lane, block) };
     frame.render_widget(block, pane.outer);
-    if app.presenting {
+    if app.in_large() {
         return present(app, theme, lane, pane.list, frame);
     }
     let stale = lane.state == LaneState::Waiting;
@@ -88,15 +97,11 @@ fn lane(app: &App, theme: Theme, pane: &LanePanes, frame: &mut Frame<'_>) {
             say(reason, meaning, theme, pane.list, frame);
         }
         LaneState::Idle => {
-            let first = if pane.lane == 0 {
-                "Ask a question. To be shown around: parallax demo"
-            } else {
-                "Ask a question."
-            };
+            let first = welcome(app, pane.lane);
             // Suggestions stand below the question line, over the lanes.
             let top = pane.list.y.max(app.completions.len() as u16 + 1).min(pane.list.bottom());
             let area = Rect { y: top, height: pane.list.bottom() - top, ..pane.list };
-            say(first, Meaning::Muted, theme, area, frame);
+            say(&first, Meaning::Muted, theme, area, frame);
         }
         LaneState::Waiting if lane.ranking.is_empty() => {
             say("Searching …", Meaning::Muted, theme, pane.list, frame)
@@ -174,9 +179,13 @@ fn note(lane: &Lane) -> Option<(String, Meaning)> {
     }
 }
 
-/// The marked passage of the lane with the cursor, if the filter lets it through.
+/// The marked passage of the lane with the cursor, if the filter lets it through; while labelling, the passage being labelled.
 fn marked(app: &App) -> Option<&Ranked> {
     let lane = app.lanes.get(app.lane)?;
+    if app.screen == Screen::LABELLING {
+        let id = &app.labelling.item()?.passage.id;
+        return lane.ranking.iter().find(|ranked| ranked.passage.id == *id);
+    }
     lane.ranking.get(lane.selected).filter(|_| lane.figures.shown.contains(&lane.selected))
 }
 
@@ -205,7 +214,11 @@ fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
         let words = safe::line(app.filter.line.value());
         say(&format!("No passage here holds `{words}`."), Meaning::Muted, theme, pane.list, frame);
     }
-    let visible = || places.iter().copied().skip(lane.top).take(pane.shown());
+    // Beside another screen's text, fewer passages may fit than on the lanes.
+    let own = selected.filter(|_| pane.lane == app.lane && app.screen != Screen::LANES);
+    let at = own.and_then(|at| places.iter().position(|i| lane.ranking[*i].at == at));
+    let top = at.map_or(lane.top, |at| lane.top.clamp((at + 1).saturating_sub(pane.shown().max(1)), at));
+    let visible = || places.iter().copied().skip(top).take(pane.shown());
     // Labels have no probabilities, so their column goes to the titles.
     let probable = visible().any(|i| app.judgments.shown(lane.ranking[i].at).is_some());
     for (row, i) in visible().enumerate() {
@@ -382,8 +395,9 @@ fn completions(app: &App, theme: Theme, panes: &Panes, frame: &mut Frame<'_>) {
     );
 }
 
-/// The most columns of a cell.
-const WIDEST: usize = 9;
+/// The most rows and columns of a cell.
+const TALLEST: usize = 8;
+const WIDEST: usize = 13;
 
 /// Draws one lane in large: its sentence, and a strip for each wording.
 fn present(app: &App, theme: Theme, lane: &Lane, area: Rect, frame: &mut Frame<'_>) {
@@ -413,7 +427,7 @@ fn present(app: &App, theme: Theme, lane: &Lane, area: Rect, frame: &mut Frame<'
     // Two rows of sentence and a gap; each strip has a title and a gap.
     let rest = height.saturating_sub(3);
     let each = rest / strips.len().max(1);
-    let tall = each.saturating_sub(2).clamp(1, 4);
+    let tall = each.saturating_sub(2).clamp(1, TALLEST);
     let columns = (width.saturating_sub(2) / app.k.max(1)).clamp(1, WIDEST);
     let mut lines =
         vec![Line::from([vec![Span::raw(" ")], counts(app, &lane.figures.marks, theme, false)].concat())];
@@ -457,44 +471,4 @@ fn row_of_cells(
         spans.push(Span::raw(" ".repeat(gap)));
     }
     Line::from(spans)
-}
-
-/// The explanation of a figure by its index, and how many there are.
-pub fn explanation(app: &App, figure: usize) -> String {
-    let k = app.k;
-    let all = [
-        format!("MRecall@{k}: 1 if every statement has a supporter among the first {k}, else 0; with a model judging, a mean with its 95 % interval"),
-        format!("the strip: one cell a rank, what the first {k} are in their order; bare glyphs take no side"),
-        format!("lean: share of the first {k} that supports minus share that opposes, from -1 to 1; the bar is its 95 % interval"),
-        "asked as: the lane is asked with either statement instead of the question".to_owned(),
-        "shift: lean asked as the supporting statement minus lean asked as the opposing one; 0 follows no wording, 2 always follows; ≠ the wordings were expanded differently".into(),
-        format!("Prec@{k}: the share of the first {k} that supports any statement"),
-        "in brackets: the difference from the state before the last act, or from the pinned one (X); ± the model's doubt leaves its sign open".into(),
-        "a passage: rank, mark, the model's probability of that mark, title, the lane's score".into(),
-    ];
-    let count = all.len();
-    all.into_iter().nth(figure % count).unwrap_or_default()
-}
-
-/// The figure at a place of a lane's figures, as an index for [`explanation`].
-pub fn figure_at(app: &App, pane: &LanePanes, column: u16, row: u16) -> Option<usize> {
-    if pane.list.contains((column, row).into()) {
-        return None;
-    }
-    if !pane.figures.contains((column, row).into()) {
-        return None;
-    }
-    let right = column >= pane.figures.x + pane.figures.width * 3 / 5;
-    let line = row - pane.figures.y;
-    Some(match (pane.figures.height, line, right) {
-        (1, ..) => usize::from(column > pane.figures.x + 14),
-        (_, 0, true) => 5,
-        (_, 0, false) => 1,
-        (_, 1, _) => 0,
-        (_, 2, true) => 2,
-        (_, 2, false) => 1,
-        (_, 4, true) => 4,
-        _ if app.question.sides().is_some() => 3,
-        _ => 1,
-    })
 }

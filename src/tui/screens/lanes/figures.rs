@@ -1,7 +1,7 @@
 //! A lane's figures: what its first k are, what is missing, MRecall, and the strips and gauges of its three wordings.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
@@ -291,7 +291,7 @@ struct Layout {
 
 impl Layout {
     fn of(ranks: usize, width: usize) -> Self {
-        let [text, whole] = [" shift -.20 ", " shift -.20 (+.20) "].map(str::len);
+        let [text, whole] = [" leans ▼ .20 ", " leans ▼ .20 (+.20) "].map(columns_of);
         let fits = |cell: usize, text: usize, gauge: usize| LABEL + cell * ranks + text + gauge <= width;
         let wide = fits(2, whole, NARROW);
         let cell = if wide { 2 } else { 1 };
@@ -334,7 +334,7 @@ fn with_gauge(
     figure
 }
 
-/// `question   ▼○◇○▼   lean -.20 ▼──●─┼────▲`
+/// `question   ▼○◇○▼   leans ▼ .20 ▼──●─┼────▲`
 fn question_line(
     app: &App,
     theme: Theme,
@@ -346,13 +346,24 @@ fn question_line(
     let left = [vec![label("question", theme)], strip].concat();
     let spread = lane.doubt.and_then(|doubt| doubt.lean);
     let Some(lean) = spread.map(|spread| spread.mean).or(figures.lean()) else { return Line::from(left) };
-    let text = vec![span(format!("lean {}", signed(lean).trim()), Meaning::Text, theme)];
     let change = lane.change.as_ref();
     let difference = change.and_then(|change| Some((change.lean?, change.gap.and_then(|gap| gap.lean))));
     let delta = change_span(difference, |by| signed(by).trim().to_owned(), theme);
     let gauge = columns.map(|columns| gauge(app, theme, lean, spread, columns));
     let room = width.saturating_sub(width_of(&left));
-    ends(left, with_gauge(text, delta, gauge, room), width)
+    ends(left, with_gauge(leaning(app, theme, lean), delta, gauge, room), width)
+}
+
+/// `leans ▼ .20`, or `balanced`: which side a lean favours, in words.
+fn leaning(app: &App, theme: Theme, lean: f64) -> Vec<Span<'static>> {
+    let favoured = if lean < 0.0 { Mark::Oppose } else { Mark::Support };
+    match share(lean.abs()).as_str() {
+        ".00" => vec![span("balanced", Meaning::Text, theme)],
+        by => vec![
+            span("leans ", Meaning::Text, theme),
+            span(format!("{} {by}", favoured.glyph(app.glyphs)), Meaning::Side(favoured), theme),
+        ],
+    }
 }
 
 /// `asked as ▲ ▲○○▼▼   shift +.60 ▼────●┼─────▲`
@@ -417,4 +428,57 @@ fn per_perspective(app: &App, theme: Theme, figures: &Figures, width: usize) -> 
     });
     let cells: Vec<Span<'static>> = cells.collect();
     cells.chunks((width / CELL).max(1)).map(|row| Line::from(row.to_vec())).collect()
+}
+
+/// The explanation of a figure by its index, and how many there are.
+pub fn explanation(app: &App, figure: usize) -> String {
+    let k = app.k;
+    let all = [
+        format!("MRecall@{k}: 1 if every statement has a supporter among the first {k}, else 0; with a model judging, a mean with its 95 % interval"),
+        format!("the strip: one cell a rank, what the first {k} are in their order; bare glyphs take no side"),
+        format!("lean: share of the first {k} for ▲ minus share for ▼; leans ▼ .20 is a lean of -.20; the bar is its 95 % interval"),
+        "asked as: the lane is asked with either statement instead of the question".to_owned(),
+        "shift: lean asked as the supporting statement minus lean asked as the opposing one; 0 follows no wording, 2 always follows; ≠ the wordings were expanded differently".into(),
+        format!("Prec@{k}: the share of the first {k} that supports any statement"),
+        "in brackets: the difference from the state before the last act, or from the pinned one (X); ± the model's doubt leaves its sign open".into(),
+        "a passage: rank, mark, the model's probability of that mark, title, the lane's score".into(),
+    ];
+    let count = all.len();
+    all.into_iter().nth(figure % count).unwrap_or_default()
+}
+
+/// The cell of a strip at a place: its rank, from 0, in the lane's own strip; `Some(None)` in the strips of the other wordings.
+pub fn rank_at(app: &App, pane: &LanePanes, at: Position) -> Option<Option<usize>> {
+    let (area, ranks) = (pane.figures, app.lanes.get(pane.lane)?.figures.marks.len());
+    if !area.contains(at) || area.height < 3 {
+        return None;
+    }
+    let (line, two_sided) = (at.y - area.y, app.question.sides().is_some());
+    let wide = two_sided && Layout::of(ranks, usize::from(area.width)).wide;
+    let rank = usize::from(at.x - area.x).checked_sub(LABEL)? / if wide { 2 } else { 1 };
+    let own = line == 2;
+    ((own || (two_sided && line > 2)) && rank < ranks).then_some(own.then_some(rank))
+}
+
+/// The figure at a place of a lane's figures, as an index for [`explanation`].
+pub fn figure_at(app: &App, pane: &LanePanes, column: u16, row: u16) -> Option<usize> {
+    if pane.list.contains((column, row).into()) {
+        return None;
+    }
+    if !pane.figures.contains((column, row).into()) {
+        return None;
+    }
+    let right = column >= pane.figures.x + pane.figures.width * 3 / 5;
+    let line = row - pane.figures.y;
+    Some(match (pane.figures.height, line, right) {
+        (1, ..) => usize::from(column > pane.figures.x + 14),
+        (_, 0, true) => 5,
+        (_, 0, false) => 1,
+        (_, 1, _) => 0,
+        (_, 2, true) => 2,
+        (_, 2, false) => 1,
+        (_, 4, true) => 4,
+        _ if app.question.sides().is_some() => 3,
+        _ => 1,
+    })
 }

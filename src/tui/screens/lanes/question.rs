@@ -1,5 +1,6 @@
 //! The question line: typing, completing and asking.
 
+use std::mem;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ pub const LONGEST: usize = 2_000;
 
 /// Performs an action in the question line.
 pub fn act_on_line(app: &mut App, action: Action) -> Vec<Effect> {
+    app.recalled = false;
     match action {
         Action::Ask => {
             if let Some(chosen) = app.completion.and_then(|i| app.completions.get(i)).cloned() {
@@ -89,6 +91,9 @@ pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         app.notice = Some(format!("a question has at most {LONGEST} characters"));
         return Vec::new();
     }
+    if mem::take(&mut app.recalled) && (adds || matches!(key.code, KeyCode::Backspace | KeyCode::Delete)) {
+        replace_recalled(app);
+    }
     match app.line.handle_event(&Event::Key(key)) {
         Some(change) if change.value => {
             app.history.forget();
@@ -96,6 +101,14 @@ pub fn edit(app: &mut App, key: KeyEvent) -> Vec<Effect> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Empties the line for what is typed in the place of the question of an earlier start. Esc puts that question back.
+pub fn replace_recalled(app: &mut App) {
+    if !app.question.text.is_empty() {
+        begin_preview(app);
+    }
+    app.line = Input::default();
 }
 
 /// Asks the question in the line after a pause, because the line has changed.
@@ -273,7 +286,7 @@ pub fn take_gathered(app: &mut App, gathered: Gathered) -> Vec<Effect> {
 pub fn change_corpus(app: &mut App) {
     app.returns_to = matches!(app.corpus, Corpus::Open(_)).then_some(app.judgments.source);
     reopen(app);
-    app.acts = Acts { dropped: std::mem::take(&mut app.acts.dropped), ..Acts::default() };
+    app.acts = Acts { dropped: mem::take(&mut app.acts.dropped), ..Acts::default() };
     (app.notice, app.filter) = (None, Filter::default());
     (app.screen, app.far_off) = (Screen::LANES, None);
     // Its statements stay if the user typed them.
@@ -289,6 +302,32 @@ pub fn change_corpus(app: &mut App) {
         (lane.ranking, lane.reworded) = Default::default();
         (lane.selected, lane.top) = (0, 0);
     }
+}
+
+/// Opens the corpus again that was left for another one, with its lanes, its question and everything that can be undone there.
+pub fn undo_corpus(app: &mut App) -> Vec<Effect> {
+    if app.acts.left.is_some() && app.acts.is_writing() {
+        app.notice = Some("labels are being written; try again in a moment".into());
+        return Vec::new();
+    }
+    let Some((state, acts)) = app.acts.left.take().map(|left| *left) else {
+        app.notice = Some("nothing is left to undo".into());
+        return Vec::new();
+    };
+    change_corpus(app);
+    app.returns_to = None;
+    app.acts = acts;
+    app.lanes = state.lanes;
+    for lane in &mut app.lanes {
+        lane.state = if state.question.text.is_empty() { LaneState::Idle } else { LaneState::Waiting };
+        lane.reworded = None;
+    }
+    (app.question, app.by, app.foreign, app.line) = (state.question, state.by, state.foreign, state.line);
+    (app.k, app.lane, app.given, app.options) = (state.k, state.lane, state.given, state.options);
+    app.judgments.source = state.judgments.source;
+    forget_judgments(app);
+    app.notice = Some("the corpus from before is opened again".into());
+    vec![Effect::ReturnToCorpus]
 }
 
 /// Asks a question of the set. It need not be the first one with its text.

@@ -197,10 +197,7 @@ pub fn keep(app: &mut App, before: State) {
 
 /// Undoes the last act.
 pub fn undo(app: &mut App) -> Vec<Effect> {
-    let Some(step) = app.acts.undo.pop() else {
-        app.notice = Some("nothing is left to undo".into());
-        return Vec::new();
-    };
+    let Some(step) = app.acts.undo.pop() else { return question::undo_corpus(app) };
     let now = state(app);
     let mut effects = restore(app, *step.state);
     if let Some(label) = &step.label {

@@ -8,14 +8,15 @@ use ratatui::layout::{Position, Rect};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::{BeforeInputs, Inputs, LaneFigures, Reworded, draw, question, switches};
-use crate::engine::sycophancy::shares_of;
-use crate::engine::{Batch, Figures, Judgments, Ranked, Ranking, Recipe, Shares};
+use super::{BeforeInputs, Inputs, LaneFigures, Reworded, draw, figures, question, switches};
+use crate::engine::{Batch, Figures, Judgments, Ranked, Ranking, Recipe, Shares, shares_of};
 use crate::question::Question;
 use crate::report::marks::Mark;
 use crate::tui::app::{App, Corpus, Filter, Lane, LaneState};
 use crate::tui::keymap::{Action, Context, Screen};
-use crate::tui::layout::{border_at, drag_border, keep_in_view, panes, passage_at, tab_names, visible};
+use crate::tui::layout::{
+    LanePanes, border_at, drag_border, keep_in_view, panes, passage_at, tab_names, visible,
+};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::palette::{Palette, Picker};
@@ -111,7 +112,19 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
             if app.dragged.is_some() {
                 return None;
             }
+            if panes.statements.contains(at) && !app.typing {
+                return Some(Action::EditStatements);
+            }
+            let strip = |pane: &LanePanes| Some((pane.lane, figures::rank_at(app, pane, at)?));
+            if let Some((lane, rank)) = panes.lanes.iter().find_map(strip).filter(|_| !app.typing) {
+                app.lane = lane;
+                let Some(rank) = rank else { return Some(Action::Sycophancy) };
+                app.lanes[lane].selected = rank;
+                keep_in_view(app);
+                return None;
+            }
             let (lane, passage) = passage_at(&panes, app, at)?;
+            app.recalled = false;
             if std::mem::take(&mut app.typing) {
                 question::take_preview(app);
             }
@@ -132,8 +145,8 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
         }
         MouseEventKind::Moved => {
             let panes = panes(app);
-            let figure = panes.lanes.iter().find_map(|pane| draw::figure_at(app, pane, at.x, at.y));
-            app.hint = figure.map(|figure| draw::explanation(app, figure));
+            let figure = panes.lanes.iter().find_map(|pane| figures::figure_at(app, pane, at.x, at.y));
+            app.hint = figure.map(|figure| figures::explanation(app, figure));
         }
         MouseEventKind::ScrollDown | MouseEventKind::ScrollUp => {
             // The lane below the mouse moves; the cursor stays in its own.
@@ -163,7 +176,7 @@ pub fn act_on_lanes(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Present => app.presenting = !app.presenting,
         Action::Explain => {
             let next = app.explained.map_or(0, |figure| figure + 1);
-            (app.explained, app.hint) = (Some(next), Some(draw::explanation(app, next)));
+            (app.explained, app.hint) = (Some(next), Some(figures::explanation(app, next)));
         }
         Action::NextLabelPage => switches::next_label_page(app),
         Action::PickQuestion => return pick(app, Picker::Questions),

@@ -1,5 +1,7 @@
 //! Matches entries with the words that were typed, carries out what is chosen, and draws the box that lists them.
 
+use std::mem;
+
 use clap::ValueEnum;
 use crossterm::event::{Event, KeyEvent};
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
@@ -88,7 +90,7 @@ fn actions(app: &App, below: Context, typed: &str) -> Vec<Entry> {
     ];
     all.extend(sources.into_iter().filter(|(.., is)| *is).map(|(source, words, _)| {
         let is = now(source == app.judgments.source);
-        entry("labels", format!("{source}: {words}{is}"), Does::Source(source))
+        entry("labels", format!("source {source}: {words}{is}"), Does::Source(source))
     }));
     all.extend(
         Look::value_variants().iter().map(|look| {
@@ -259,7 +261,12 @@ pub fn choose(app: &mut App, does: Does) -> Vec<Effect> {
         }
         Does::Corpus(_) if switches::waits_for_labels(app) => Vec::new(),
         Does::Corpus(corpus) => {
+            let left = matches!(app.corpus, Corpus::Open(_)).then(|| question::state(app));
+            let acts = mem::take(&mut app.acts);
+            app.acts.dropped.clone_from(&acts.dropped);
             question::change_corpus(app);
+            // Undo leads back.
+            app.acts.left = left.map(|state| Box::new((state, acts)));
             // A corpus that is being made would take its place when it has grown.
             let stop = app.gathering.take().map(|_| Effect::StopGathering);
             app.jobs.retain(|(progress, _)| progress.job != Job::Gathering);

@@ -12,10 +12,10 @@ use crate::report::{explanations, safe};
 use crate::retrieve::terms;
 use crate::tui::app::{App, Corpus, LaneState};
 use crate::tui::keymap::{Action, Context, Screen};
-use crate::tui::layout::{panes, reading_text};
+use crate::tui::layout::{beside, panes, reading_text};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
-use crate::tui::screens::lanes::{switches, update as lanes};
+use crate::tui::screens::lanes::{draw as lane, switches, update as lanes};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::scrolled;
 use crate::tui::widgets::syntax::{Language, coloured, settings, source};
@@ -103,11 +103,12 @@ impl Page for Open {
             let lines: Vec<Line<'_>> = rows.iter().map(|row| line(row, theme)).collect();
             frame.render_widget(Paragraph::new(lines), at);
         };
-        lines(&shown.heading, reading_text(area, 0), frame);
-        let rest = reading_text(area, shown.heading.len() as u16);
+        lines(&shown.heading, reading_text(app, area, 0), frame);
+        let rest = reading_text(app, area, shown.heading.len() as u16);
         let from = app.reading.scroll.min(shown.body.len());
         let to = shown.body.len().min(from + usize::from(rest.height));
         lines(&shown.body[from..to], rest, frame);
+        lane::beside(app, theme, beside(app, area), frame);
     }
 }
 
@@ -221,7 +222,7 @@ pub fn refresh(app: &mut App) {
         return;
     };
     let body_area = panes(app).body;
-    let width = usize::from(reading_text(body_area, 0).width);
+    let width = usize::from(reading_text(app, body_area, 0).width);
     let inputs = super::Inputs {
         at,
         lane: app.lane,
@@ -244,7 +245,7 @@ pub fn refresh(app: &mut App) {
         app.reading.text = PassageText { heading, body, inputs: Some(inputs) };
     }
     let text = &app.reading.text;
-    let rows = usize::from(reading_text(body_area, text.heading.len() as u16).height);
+    let rows = usize::from(reading_text(app, body_area, text.heading.len() as u16).height);
     app.reading.scroll = app.reading.scroll.min(text.body.len().saturating_sub(rows));
     app.reading.rows = rows;
 }

@@ -13,6 +13,7 @@ use crate::project::Variant;
 use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::{App, Lane, LaneState};
+use crate::tui::screens::lanes::draw as lane;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets;
 use crate::tui::widgets::text::{columns_of, fit, line, paragraph, span};
@@ -32,7 +33,9 @@ pub fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(tabs_line(app, theme, tabs.width), tabs);
     let rest = Rect { y: body.y + tabs.height, height: body.height - tabs.height, ..body };
     let (table, details) = areas(app, rest);
+    let (table, list) = with_list(app, table, rest);
     draw_forms(app, theme, table, frame);
+    lane::beside(app, theme, list, frame);
     if !details.is_empty() {
         draw_form(app, theme, details, frame);
     }
@@ -52,6 +55,19 @@ pub fn areas(app: &App, rest: Rect) -> (Rect, Rect) {
         let rows = rows.min(rest.height.div_ceil(2));
         (Rect { height: rows, ..rest }, Rect { y: rest.y + rows, height: rest.height - rows, ..rest })
     }
+}
+
+/// The fewest rows of the lane's list below its forms.
+const LIST_ROWS: u16 = 14;
+
+/// Divides the forms' area: below them stands the lane with the marked form, where there is room.
+fn with_list(app: &App, table: Rect, rest: Rect) -> (Rect, Rect) {
+    let rows = app.tuning.forms.len() as u16 + 3;
+    if table.width == rest.width || table.height < rows + LIST_ROWS {
+        return (table, Rect::ZERO);
+    }
+    let list = Rect { y: table.y + rows, height: table.height - rows, ..table };
+    (Rect { height: rows, ..table }, list)
 }
 
 fn tabs_line(app: &App, theme: Theme, width: u16) -> Line<'static> {
