@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::ValueEnum;
 
+pub use crate::cli::eval::choices::{Analysis, Negatives, TableFormat, Target, Ties};
+use crate::cli::eval::choices::{Mixing, Nuggets};
 use crate::cli::job::Threshold;
 use crate::cli::options::{Common, Layout, SetOf, SwitchArgs, Tune, set_name};
 use crate::cli::provenance::content_hash;
@@ -73,8 +75,9 @@ pub struct Eval {
     pub layout: Layout,
     /// Also write to this folder: `berds` the lists of every lane (TREC run, BERDS JSONL), all labels (qrels), the
     /// model's probabilities and the table; `reader` the answers
-    /// of every list, the types of its passages, and what replaced right answers, for annotate new; `pir` every query with its list.
-    #[arg(help_heading = "Options of berds, pir and reader", long, value_name = "FOLDER")]
+    /// of every list, the types of its passages, and what replaced right answers, for annotate new; `pir` every query with its list;
+    /// `nuggets` the key points, to be edited, and the rank at which each lane brings them.
+    #[arg(help_heading = "Options of berds, nuggets, pir and reader", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
     /// Where the passages come from that are added to a gold passage for SER: the question's own list, BM25 or a draw over the corpus
     /// (without --corpus, over the passages of all questions). Default: list,random.
@@ -141,6 +144,12 @@ pub struct Eval {
     /// The output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: TableFormat,
+    /// Key points.
+    #[command(flatten)]
+    pub nuggets: Nuggets,
+    /// Mixed lists.
+    #[command(flatten)]
+    pub mix: Mixing,
 }
 
 /// The options of `eval framing` and `eval ask`.
@@ -202,86 +211,15 @@ pub enum Suite {
     /// reader is right at each k (--reader PATH, --llm URL or --answers FILE; detrimental contexts, Tables 1 to 5
     /// and Figures 1 to 4 and 7; PIR, Table 5).
     Reader,
-}
-
-/// Where the passages come from that are added to a gold passage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Negatives {
-    /// The list that is read.
-    List,
-    /// BM25 with the question.
-    Bm25,
-    /// A seeded draw.
-    Random,
-}
-
-impl Negatives {
-    /// The name in tables, as it is typed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Negatives::List => "list",
-            Negatives::Bm25 => "bm25",
-            Negatives::Random => "random",
-        }
-    }
-}
-
-/// What else `eval reader` reads of every list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Analysis {
-    /// The attention on every passage, and the list without those that have little of it.
-    Attention,
-    /// The list without each of its passages.
-    Without,
-    /// The list in ten other orders.
-    Orders,
-}
-
-/// What an estimate is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Target {
-    /// The mean of exactly these questions.
-    #[default]
-    These,
-    /// The mean of the questions that these represent.
-    Population,
-}
-
-impl From<Target> for crate::measure::ppi::Target {
-    fn from(target: Target) -> Self {
-        match target {
-            Target::These => Self::These,
-            Target::Population => Self::Population,
-        }
-    }
-}
-
-/// How tables are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum TableFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// Markdown.
-    Md,
-    /// LaTeX, with booktabs.
-    Latex,
-    /// One line for each lane and measure.
-    Tsv,
-    /// One JSON object.
-    Json,
-    /// A self-contained page with plots.
-    Html,
-}
-
-/// How ties in a run are broken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Ties {
-    /// The order of the file.
-    #[default]
-    AsRead,
-    /// By score, then by id, as in trec_eval.
-    TrecEval,
+    /// Which key points each lane brings: supporting sentences are clustered into arguments, and the first k are measured by nugget
+    /// recall. With --matching: how well such clusters agree with key points by hand, and the threshold that fits best.
+    Nuggets,
+    /// Which sides a reader's answer gives from the first k of every lane, which of them the list has, which it drops or adds, and how well
+    /// its citations support it (--llm, or --answers with their passages).
+    Answer,
+    /// What a reader concludes from lists mixed of both sides, as the share of one side goes from 0 to 1, and where it tips: over a labelled
+    /// question set (--llm, or the verdicts alone), or over RAMDocs (--questions FILE, with --reader, --llm or --answers).
+    Mix,
 }
 
 /// The thresholds of `--fail-under`.

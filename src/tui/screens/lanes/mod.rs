@@ -189,6 +189,13 @@ pub const KEYS: &[Binding] = &[
         "reader",
         "see what is read from the first k, and which passage turns it",
     ),
+    bind(
+        Context::Lanes,
+        &["K"],
+        Action::KeyPoints,
+        "",
+        "see which arguments the passages make, and which of them each lane brings",
+    ),
     bind(Context::Lanes, &["D"], Action::ChooseDetector, "", "choose what judges, and fetch detectors"),
     shared::next_lane(Context::Lanes, "go to the next lane"),
     shared::previous_lane(Context::Lanes, "go to the lane before"),
