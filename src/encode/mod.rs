@@ -6,7 +6,7 @@
 //! | `graph` | ONNX graphs and the built-in encoder; files are validated first |
 //! | `registry` | models by name, and the families they belong to |
 //! | `hub`, `manifest` | models fetched from a Hugging Face hub |
-//! | `custom` | an encoder from a folder: its `card`, its tokenizer (`tokens`), its network (`family`) |
+//! | `custom` | an encoder from a folder: its settings and tokenizer (`card`), its network (`family`) |
 //! | `vectors` | the vectors of a corpus: computed, stored, compared |
 //! | `corpus_vectors`, `array` | vectors computed elsewhere |
 //!
@@ -23,10 +23,10 @@ pub(crate) mod graph;
 pub mod hub;
 mod manifest;
 pub mod registry;
-pub(crate) mod tokens;
 mod vectors;
 
 pub use card::Card;
+pub(crate) use card::tokens;
 pub use corpus_vectors::{EmbedError, ImportError, embed};
 pub use custom::CustomEncoder;
 pub use encoder::{Directions, EncodeError, Encoder, Instructed, ModelError, Remembering, Role, Similarity};
