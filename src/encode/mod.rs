@@ -7,6 +7,7 @@
 //! | `registry` | models by name, and the families they belong to |
 //! | `hub`, `manifest` | models fetched from a Hugging Face hub |
 //! | `custom` | an encoder from a folder: its settings and tokenizer (`card`), its network (`family`) |
+//! | `reranker` | models that score a passage with a query |
 //! | `vectors` | the vectors of a corpus: computed, stored, compared |
 //! | `corpus_vectors`, `array` | vectors computed elsewhere |
 //!
@@ -23,6 +24,7 @@ pub(crate) mod graph;
 pub mod hub;
 mod manifest;
 pub mod registry;
+pub mod reranker;
 mod vectors;
 
 pub use card::Card;
@@ -33,4 +35,5 @@ pub use encoder::{Directions, EncodeError, Encoder, Instructed, ModelError, Reme
 pub use graph::{MiniLm, first_tokens};
 pub use manifest::{HubError, Manifest};
 pub use registry::{Named, Pooling, Source, Title, Towers};
+pub use reranker::{CrossScorer, PassageScore, PassageScorer};
 pub use vectors::{Codes, Direction, Vectors};

@@ -315,7 +315,7 @@ impl Dense {
     }
 }
 
-/// A layer norm after pooling and the dense layers, as ANCE has it.
+/// A layer norm of one row: after pooling and the dense layers, as ANCE has it, or before a classifier's last layer.
 pub struct Norm(LayerNorm);
 
 impl Norm {
@@ -328,6 +328,17 @@ impl Norm {
     /// A tensor is missing or does not fit rows of `width` numbers.
     pub fn load(weights: &Weights, width: usize) -> Result<Self, InputError> {
         Ok(Norm(weights.norm("norm", width, Self::EPS)?))
+    }
+
+    /// Reads `NAME.weight`, and `NAME.bias` if present.
+    ///
+    /// # Errors
+    /// A tensor is missing or does not fit rows of `width` numbers.
+    pub fn of(weights: &Weights, name: &str, width: usize, eps: f64) -> Result<Self, InputError> {
+        if weights.has(&format!("{name}.bias")) {
+            return Ok(Norm(weights.norm(name, width, eps)?));
+        }
+        Ok(Norm(LayerNorm::new_no_bias(weights.get(&format!("{name}.weight"), &[width])?, eps)))
     }
 
     /// Applies the layer to one row.
