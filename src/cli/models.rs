@@ -15,9 +15,7 @@ use crate::detect::registry::NamedDetector;
 use crate::detect::{CustomCrossEncoder, Detector};
 use crate::encode::family::Config;
 use crate::encode::reranker::{self, RERANKERS, Reranker};
-use crate::encode::{
-    CrossScorer, CustomEncoder, Encoder, MiniLm, Named, PassageScorer, Role, Source, registry,
-};
+use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Role, Source, registry};
 use crate::encode::{HubError, Manifest, hub::Hub};
 use crate::engine::detectors::{DetectorOffer, FetchError, detectors, fetch_detector};
 use crate::engine::recipe::Base;
@@ -262,7 +260,7 @@ fn check_reranker(source: &Source, models: &Path) -> anyhow::Result<ExitCode> {
             &manifest.revision
         )?;
     }
-    let model = CrossScorer::load(source, models)?;
+    let model = reranker::load(source, models)?;
     writeln!(out, "ok\t{}: one score for a passage and a question", model.key())?;
     let score = model.with_query(QUESTION)?;
     let of = |text: &str| score(&Passage { text: text.into(), ..Passage::default() });

@@ -203,7 +203,7 @@ impl Card {
 }
 
 /// The modules in order, each with its folder; empty without `modules.json`.
-fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
+pub(super) fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
     let file = folder.join("modules.json");
     let wrong = |reason: &str| InputError::Unreadable { path: file.clone(), reason: reason.into() };
     let Some(value) = json(&file)? else { return Ok(Vec::new()) };

@@ -31,8 +31,7 @@ struct Tower {
     dense: Vec<Dense>,
     /// The layer norm after them.
     norm: Option<Norm>,
-    width: usize,
-    /// How many of its numbers are kept.
+    /// The length of its vectors: how many numbers are kept.
     length: usize,
     /// Whether the vector is centred before it is shortened.
     centred: bool,
@@ -160,7 +159,7 @@ impl Tower {
         };
         let centred = length < width && named.family().is_some_and(|family| family.centred);
         let hash = hash(&files, &card, (length < width).then_some((length, centred)))?;
-        Ok(Tower { card, tokenizer, network, dense, norm, width, length, centred, hash })
+        Ok(Tower { card, tokenizer, network, dense, norm, length, centred, hash })
     }
 
     fn vector(&self, before: &str, title: Option<&str>, text: &str) -> Result<Vec<f32>, EncodeError> {

@@ -35,5 +35,5 @@ pub use encoder::{Directions, EncodeError, Encoder, Instructed, ModelError, Reme
 pub use graph::{MiniLm, first_tokens};
 pub use manifest::{HubError, Manifest};
 pub use registry::{Named, Pooling, Source, Title, Towers};
-pub use reranker::{CrossScorer, PassageScore, PassageScorer};
+pub use reranker::{CrossScorer, LateScorer, PassageScore, PassageScorer};
 pub use vectors::{Codes, Direction, Vectors};

@@ -14,7 +14,7 @@ use super::retrieved::retrieve;
 use super::setup::Setup;
 use crate::corpus::PassageIx;
 use crate::detect::{LabelSource, PairLabels};
-use crate::encode::{CrossScorer, EncodeError, Named, PassageScorer, Source};
+use crate::encode::{EncodeError, Named, PassageScorer, Source, reranker};
 use crate::expand::{Talk, first_words, one_line};
 use crate::llm::Job;
 use crate::rerank::{POOL, by_rank, mmr, of_maximum, permutation, pm2, windows, xquad};
@@ -309,7 +309,7 @@ impl Setup {
                 }
             }
         };
-        slot.get(|| Ok(Arc::new(CrossScorer::load(source, &self.models_folder)?) as Arc<dyn PassageScorer>))
+        slot.get(|| Ok(reranker::load(source, &self.models_folder)?))
     }
 }
 

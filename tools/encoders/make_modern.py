@@ -1,10 +1,10 @@
 """Makes fixtures of the encoders and re-rankers of today: tiny random checkpoints, with what their reference classes make of 50 texts.
 
-    pip install torch transformers sentence-transformers
+    pip install torch transformers sentence-transformers pylate
     python tools/encoders/make_modern.py tests/fixtures/modern [NAME ...]
 
 The folders have the files and tensor names of the models on the hub, in small. Vectors come from `SentenceTransformer`, scores from
-`CrossEncoder`. No real weights were run: only the code is checked.
+`CrossEncoder`, vectors of tokens and their MaxSim from PyLate's `ColBERT`. No real weights were run: only the code is checked.
 """
 
 import json
@@ -251,7 +251,64 @@ def modernbert_nli():
     classifier("modernbert-nli", random(hf.ModernBertForSequenceClassification(config)))
 
 
-ALL = [gte_modernbert, nomic, arctic, bge_m3, e5_multilingual, qwen3, gemma3, ms_marco_minilm, bge_reranker, gte_reranker, modernbert_nli]
+def late(name):
+    from pylate import models, scores
+    folder = OUT / name
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    unknown = "[UNK]"
+    write_json(folder / "tokenizer_config.json", config | {"mask_token": "[MASK]", "unk_token": unknown, "cls_token": "[CLS]", "sep_token": "[SEP]"})
+    reference = models.ColBERT(str(folder), device="cpu")
+    queries = reference.encode(TEXTS, is_query=True, batch_size=1)
+    passages = reference.encode(TEXTS, is_query=False, batch_size=1)
+    rows = []
+    for i, text in enumerate(TEXTS):
+        j = (i * 7 + 3) % len(TEXTS)
+        similarity = scores.colbert_scores([queries[j]], [passages[i]])
+        few = [[float(x) for x in row] for row in passages[i][:3]] + [[float(x) for x in row] for row in queries[i][-2:]]
+        rows.append({"first": TEXTS[j], "second": text, "score": float(similarity[0][0]), "tokens": len(passages[i]), "some": few})
+    write_json(folder / "expected.json", rows)
+
+
+def colbertv2():
+    folder = OUT / "colbertv2"
+    vocabulary = word_tokenizer(folder)
+    read = json.loads((folder / "tokenizer.json").read_text())
+    # The marks of the two sides, in the place of two letters that no text has.
+    for old, new in [("##8", "[unused0]"), ("##9", "[unused1]")]:
+        read["model"]["vocab"][new] = read["model"]["vocab"].pop(old)
+    write_json(folder / "tokenizer.json", read)
+    config = hf.BertConfig(vocab_size=vocabulary, max_position_embeddings=64, architectures=["HF_ColBERT"], **SIZES)
+    model = random(hf.BertModel(config, add_pooling_layer=False))
+    config.save_pretrained(folder)
+    weights = {f"bert.{name}": value.contiguous() for name, value in model.state_dict().items() if "position_ids" not in name}
+    save_file(weights | {"linear.weight": torch.randn(16, 32) * 0.3}, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    write_json(folder / "config.json", config | {"architectures": ["HF_ColBERT"]})
+    write_json(folder / "artifact.metadata", {"query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 16, "doc_maxlen": 40,
+                                              "dim": 16, "mask_punctuation": True, "attend_to_mask_tokens": False})
+    late("colbertv2")
+
+
+def moderncolbert():
+    folder = OUT / "moderncolbert"
+    vocabulary = bytes_tokenizer(folder, MODERN + ["[Q] ", "[D] "], "[CLS] $A [SEP]", "[CLS] $A [SEP] $B [SEP]")
+    store(folder, random(hf.ModernBertModel(modern_config(vocabulary))), OLD_MODERN)
+    write_json(folder / "1_Dense" / "config.json", {
+        "in_features": 32, "out_features": 16, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"})
+    save_file({"linear.weight": torch.randn(16, 32) * 0.3}, folder / "1_Dense" / "model.safetensors")
+    write_json(folder / "modules.json", [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"}])
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": WINDOW - 1, "do_lower_case": False})
+    punctuation = list("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+    write_json(folder / "config_sentence_transformers.json", {
+        "prompts": {}, "similarity_fn_name": "MaxSim", "query_prefix": "[Q] ", "document_prefix": "[D] ", "query_length": 16,
+        "document_length": WINDOW, "attend_to_expansion_tokens": False, "skiplist_words": punctuation, "do_query_expansion": True})
+    late("moderncolbert")
+
+
+ALL = [gte_modernbert, nomic, arctic, bge_m3, e5_multilingual, qwen3, gemma3, ms_marco_minilm, bge_reranker, gte_reranker, modernbert_nli,
+       colbertv2, moderncolbert]
 
 if __name__ == "__main__":
     for i, make in enumerate(ALL):

@@ -20,6 +20,20 @@ pub(super) fn on_one_thread() {
 pub trait TokenNetwork: Send + Sync {
     /// The vectors of a sequence's tokens, one row each. `segment_ids` holds the segment of every token of a pair; it is empty for a single text.
     fn rows(&self, ids: &[u32], segment_ids: &[u32]) -> candle_core::Result<Tensor>;
+
+    /// The same of a single text whose tokens attend to its first `seen` tokens only, as late interaction pads its queries.
+    fn rows_seeing(&self, ids: &[u32], seen: usize) -> candle_core::Result<Tensor> {
+        if seen >= ids.len() {
+            return self.rows(ids, &[]);
+        }
+        Err(candle_core::Error::Msg("this family cannot leave tokens out of attention".into()))
+    }
+}
+
+/// What is added to the scores of `[heads, tokens, tokens]` so that only the first `seen` tokens are attended to.
+pub fn hidden_after(heads: usize, tokens: usize, seen: usize) -> candle_core::Result<Tensor> {
+    let row: Vec<f32> = (0..tokens).map(|to| if to < seen { 0.0 } else { f32::NEG_INFINITY }).collect();
+    Tensor::from_vec(row, (1, 1, tokens), &Device::Cpu)?.broadcast_as((heads, tokens, tokens))?.contiguous()
 }
 
 /// The tensor names of a layer in one family.

@@ -72,6 +72,19 @@ impl Network {
         self.pair_rows(ids, &[])
     }
 
+    /// The rows of one sequence whose tokens attend to its first `seen` tokens only.
+    ///
+    /// # Errors
+    /// As [`Network::rows`], or the family cannot do so.
+    pub fn rows_seeing(&self, ids: &[u32], seen: usize) -> Result<Rows, EncodeError> {
+        let compute = || -> candle_core::Result<Rows> {
+            let rows = self.0.rows_seeing(ids, seen)?;
+            let width = rows.dim(1)?;
+            Ok(Rows { numbers: rows.flatten_all()?.to_vec1()?, width })
+        };
+        compute().map_err(|error| ModelError::network(error).into())
+    }
+
     fn pair_rows(&self, ids: &[u32], segment_ids: &[u32]) -> Result<Rows, EncodeError> {
         let compute = || -> candle_core::Result<Rows> {
             let rows = self.0.rows(ids, segment_ids)?;

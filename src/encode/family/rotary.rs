@@ -402,13 +402,19 @@ impl Turn {
     }
 }
 
-/// What is added to the scores of `[tokens, tokens]`: 0 for a token that is seen, -∞ for another; `None` if all are seen.
-fn seen(tokens: usize, reach: Option<usize>, causal: bool) -> candle_core::Result<Option<Tensor>> {
-    if !causal && reach.is_none_or(|reach| reach + 1 >= tokens) {
+/// What is added to the scores of `[tokens, tokens]`: 0 for a token that is seen, -∞ for another; `None` if all are seen. Tokens from
+/// `end` on are seen by none.
+fn seen(
+    tokens: usize,
+    reach: Option<usize>,
+    causal: bool,
+    end: usize,
+) -> candle_core::Result<Option<Tensor>> {
+    if !causal && end >= tokens && reach.is_none_or(|reach| reach + 1 >= tokens) {
         return Ok(None);
     }
     let sees = |from: usize, to: usize| {
-        (!causal || to <= from) && reach.is_none_or(|reach| from.abs_diff(to) <= reach)
+        to < end && (!causal || to <= from) && reach.is_none_or(|reach| from.abs_diff(to) <= reach)
     };
     let mask: Vec<f32> = (0..tokens)
         .flat_map(|from| (0..tokens).map(move |to| (from, to)))
@@ -419,6 +425,16 @@ fn seen(tokens: usize, reach: Option<usize>, causal: bool) -> candle_core::Resul
 
 impl TokenNetwork for Rotary {
     fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor> {
+        self.compute(ids, kinds, ids.len())
+    }
+
+    fn rows_seeing(&self, ids: &[u32], seen: usize) -> candle_core::Result<Tensor> {
+        self.compute(ids, &[], seen)
+    }
+}
+
+impl Rotary {
+    fn compute(&self, ids: &[u32], kinds: &[u32], end: usize) -> candle_core::Result<Tensor> {
         let mut rows = (self.words.forward(&Tensor::new(ids, &Device::Cpu)?)? * self.scale)?;
         if let Some(segments) = &self.segments {
             let last = segments.embeddings().dim(0)? as u32 - 1;
@@ -431,7 +447,8 @@ impl TokenNetwork for Rotary {
         }
         let (tokens, size) = (ids.len(), self.layers.first().map_or(2, |layer| layer.size));
         let turns = [Turn::of(tokens, size, self.bases[0])?, Turn::of(tokens, size, self.bases[1])?];
-        let masks = [seen(tokens, None, self.causal)?, seen(tokens, Some(self.reach), self.causal)?];
+        let masks =
+            [seen(tokens, None, self.causal, end)?, seen(tokens, Some(self.reach), self.causal, end)?];
         for layer in &self.layers {
             let which = usize::from(layer.near);
             rows = layer.forward(&rows, &turns[which], masks[which].as_ref())?;
@@ -451,10 +468,11 @@ mod tests {
             rows.into_iter().map(|row| row.into_iter().map(|x| x == 0.0).collect()).collect()
         };
         let (t, f) = (true, false);
-        assert_eq!(rows(seen(4, Some(1), false).unwrap())[1], [t, t, t, f]);
-        assert_eq!(rows(seen(4, None, true).unwrap())[1], [t, t, f, f]);
-        assert_eq!(rows(seen(4, Some(1), true).unwrap())[3], [f, f, t, t]);
-        assert!(seen(2, Some(1), false).unwrap().is_none() && seen(9, None, false).unwrap().is_none());
+        assert_eq!(rows(seen(4, Some(1), false, 4).unwrap())[1], [t, t, t, f]);
+        assert_eq!(rows(seen(4, None, true, 4).unwrap())[1], [t, t, f, f]);
+        assert_eq!(rows(seen(4, Some(1), true, 4).unwrap())[3], [f, f, t, t]);
+        assert_eq!(rows(seen(4, None, false, 2).unwrap())[3], [t, t, f, f]);
+        assert!(seen(2, Some(1), false, 2).unwrap().is_none() && seen(9, None, false, 9).unwrap().is_none());
     }
 
     #[test]

@@ -386,6 +386,57 @@ fn cross_encoders_of_three_families_give_the_scores_of_sentence_transformers() {
 }
 
 #[test]
+fn late_interaction_gives_the_vectors_and_the_scores_of_pylate() {
+    for name in ["colbertv2", "moderncolbert"] {
+        let source = Source::Folder(modern(name).to_string_lossy().into_owned());
+        let model = LateScorer::load(&source, Path::new("nowhere")).unwrap_or_else(|error| panic!("{error}"));
+        let rows: Vec<Value> =
+            serde_json::from_slice(&fs::read(modern(name).join("expected.json")).unwrap()).unwrap();
+        assert_eq!(rows.len(), 50);
+        let (mut greatest, mut of_scores) = (0.0_f64, 0.0_f64);
+        for row in &rows {
+            let (query, text) = (row["first"].as_str().unwrap(), row["second"].as_str().unwrap());
+            let passage = Passage { text: text.into(), ..Passage::default() };
+            let made = model.vectors(text, Role::Passage).unwrap();
+            assert_eq!(made.len() as u64, row["tokens"].as_u64().unwrap(), "{name}: {text}");
+            let filled = model.vectors(text, Role::Query).unwrap();
+            assert_eq!(filled.len(), 16);
+            let some = made.iter().take(3).chain(&filled[14..]);
+            for (made, expected) in some.zip(row["some"].as_array().unwrap().iter()) {
+                for (made, expected) in made.iter().zip(expected.as_array().unwrap()) {
+                    greatest = greatest.max((f64::from(*made) - expected.as_f64().unwrap()).abs());
+                }
+            }
+            let score = model.with_query(query).unwrap()(&passage).unwrap();
+            of_scores = of_scores.max((f64::from(score) - row["score"].as_f64().unwrap()).abs());
+        }
+        println!("{name}: greatest difference {greatest:.1e} of a number, {of_scores:.1e} of a score");
+        assert!(greatest <= 1e-4 && of_scores <= 1e-4, "{name}: {greatest} {of_scores}");
+    }
+}
+
+#[test]
+fn settings_of_late_interaction_that_lie_are_refused() {
+    let load = |folder: &Path| {
+        let source = Source::Folder(folder.to_string_lossy().into_owned());
+        LateScorer::load(&source, Path::new("nowhere")).err().unwrap().to_string()
+    };
+    for (file, key, value, words) in [
+        ("config_sentence_transformers.json", "query_prefix", json!("[X] "), &["[X] ", "tokenizer"][..]),
+        ("config_sentence_transformers.json", "document_length", json!(900), &["900", "64"]),
+        ("1_Dense/config.json", "use_residual", json!(true), &["use_residual"]),
+        ("config.json", "hidden_size", json!(16), &["tok_embeddings"]),
+    ] {
+        let folder = copy_of(&modern("moderncolbert"));
+        change(&folder.path().join(file), key, value);
+        let error = load(folder.path());
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
+    }
+    let error = load(&modern("gte-modernbert"));
+    assert!(error.contains("linear.weight"), "{error}");
+}
+
+#[test]
 fn a_lane_is_reranked_by_a_models_scores_deeper_than_it_is_shown_and_remembers_them() {
     let data = tempfile::tempdir().unwrap();
     let setup = opened(data.path(), &[]);
@@ -417,13 +468,13 @@ fn a_lane_is_reranked_by_a_models_scores_deeper_than_it_is_shown_and_remembers_t
     let deep = ranked(&recipe(",depth=1000"), 2).unwrap();
     assert!(deep.iter().map(|hit| hit.at).eq(expected.iter().take(2).map(|(at, _)| *at)));
     // Scores are kept by model, passage and query: nothing is scored twice.
-    let kept = || -> usize {
+    let kept = || -> i64 {
         let cache = rusqlite::Connection::open(data.path().join("verdicts.sqlite")).unwrap();
         cache.query_row("SELECT count(*) FROM verified", [], |row| row.get(0)).unwrap()
     };
-    assert_eq!(kept(), plain.len());
+    assert_eq!(kept(), plain.len() as i64);
     assert_eq!(ranked(&recipe(""), 100).unwrap().trace, list.trace);
-    assert_eq!(kept(), plain.len());
+    assert_eq!(kept(), plain.len() as i64);
     // A stop gives no list.
     let stop = Stop::new();
     stop.set();

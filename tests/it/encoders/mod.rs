@@ -8,7 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use parallax::corpus::Passage;
-use parallax::encode::{CrossScorer, CustomEncoder, Encoder, Named, PassageScorer, Role, Similarity, Source};
+use parallax::encode::{
+    CrossScorer, CustomEncoder, Encoder, LateScorer, Named, PassageScorer, Role, Similarity, Source,
+};
 use parallax::engine::recipe::Base;
 use parallax::engine::{Explanation, LaneQuery, Lists, Opening, Recipe, Setup, explain, rank};
 use parallax::question::Question;
