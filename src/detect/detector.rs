@@ -311,7 +311,7 @@ mod tests {
         for (text, expected) in [
             (
                 "minilm",
-                "expected builtin, nli-xsmall, nli-small, nli-base, zeroshot-xsmall, llm, path:FOLDER",
+                "expected builtin, nli-xsmall, nli-small, nli-base, zeroshot-xsmall, modernbert-nli, llm, path:FOLDER",
             ),
             ("", "expected builtin"),
             ("hf:nli", "expected ORG/MODEL after `hf:`"),
