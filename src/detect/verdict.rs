@@ -251,7 +251,7 @@ impl Cache {
         statement: &str,
         stop: &Stop,
     ) -> Result<Reading, DetectError> {
-        self.cached_or_made(&key(detector.key(), passage, statement), || detector.read(passage, statement, stop))
+        self.cache(&key(detector.key(), passage, statement), || detector.read(passage, statement, stop))
     }
 
     /// Returns the cached score that the re-ranker `model` gives a passage for a query; if there is none, runs `score` and caches it.
@@ -262,10 +262,10 @@ impl Cache {
         query: &str,
         score: impl FnOnce() -> Result<f32, E>,
     ) -> Result<f32, E> {
-        self.cached_or_made(&key(model, passage, query), || score().map(Reading::of_score)).map(|read| read.as_score())
+        self.cache(&key(model, passage, query), || score().map(Reading::of_score)).map(|read| read.as_score())
     }
 
-    fn cached_or_made<E>(&self, key: &[u8], make: impl FnOnce() -> Result<Reading, E>) -> Result<Reading, E> {
+    fn cache<E>(&self, key: &[u8], make: impl FnOnce() -> Result<Reading, E>) -> Result<Reading, E> {
         if let Some(cached) = self.get(key) {
             return Ok(cached);
         }

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 
 use super::opening::{
-    EncoderStore, Judges, MODELS, NamedChats, Opening, Part, RerankerStore, SetupError, expansion_chat, judges,
-    language_model, model_threads, reader, unusable,
+    EncoderStore, Judges, MODELS, NamedChats, Opening, Part, RerankerStore, SetupError, expansion_chat,
+    judges, language_model, model_threads, reader, unusable,
 };
 use super::recipe::RunFile;
 use super::run_files::RunFiles;
