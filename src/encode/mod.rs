@@ -31,9 +31,12 @@ pub use card::Card;
 pub(crate) use card::tokens;
 pub use corpus_vectors::{EmbedError, ImportError, embed};
 pub use custom::CustomEncoder;
-pub use encoder::{Directions, EncodeError, Encoder, Instructed, ModelError, Remembering, Role, Similarity};
+pub use encoder::{
+    Directions, EncodeError, Encoder, Instructed, ModelError, PassageScore, PassageScorer, Remembering, Role,
+    Similarity,
+};
 pub use graph::{MiniLm, first_tokens};
 pub use manifest::{HubError, Manifest};
 pub use registry::{Named, Pooling, Source, Title, Towers};
-pub use reranker::{CrossScorer, LateScorer, PassageScore, PassageScorer};
+pub use reranker::{CrossScorer, LateScorer};
 pub use vectors::{Codes, Direction, Vectors};

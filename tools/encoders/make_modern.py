@@ -1,6 +1,6 @@
 """Makes fixtures of the encoders and re-rankers of today: tiny random checkpoints, with what their reference classes make of 50 texts.
 
-    pip install torch transformers sentence-transformers pylate
+    pip install torch transformers sentence-transformers pylate FlagEmbedding
     python tools/encoders/make_modern.py tests/fixtures/modern [NAME ...]
 
 The folders have the files and tensor names of the models on the hub, in small. Vectors come from `SentenceTransformer`, scores from
@@ -150,8 +150,8 @@ def classifier(name, model, config=None):
     write_json(folder / "expected.json", rows)
 
 
-def modern_config(vocabulary, **more):
-    return hf.ModernBertConfig(vocab_size=vocabulary, max_position_embeddings=64, local_attention=8, pad_token_id=0, bos_token_id=1,
+def modern_config(vocabulary, near=8, **more):
+    return hf.ModernBertConfig(vocab_size=vocabulary, max_position_embeddings=64, local_attention=near, pad_token_id=0, bos_token_id=1,
                                eos_token_id=2, cls_token_id=1, sep_token_id=2, **SIZES, **more)
 
 
@@ -197,8 +197,43 @@ def arctic():
 def bge_m3():
     vocabulary = unigram_tokenizer(OUT / "bge-m3", ROBERTA, "<unk>", "<s> $A </s>", "<s> $A </s> </s> $B </s>")
     config = hf.XLMRobertaConfig(vocab_size=vocabulary, max_position_embeddings=66, pad_token_id=1, type_vocab_size=1, **SIZES)
-    store(OUT / "bge-m3", random(hf.XLMRobertaModel(config, add_pooling_layer=False)))
+    model = random(hf.XLMRobertaModel(config, add_pooling_layer=False))
+    store(OUT / "bge-m3", model)
     encoder("bge-m3", "cls_token")
+    m3_multi(OUT / "bge-m3", model)
+
+
+@torch.no_grad()
+def m3_multi(folder, model):
+    """Multi-vectors and their scores, by FlagEmbedding's own class; its package is not imported as a whole, because it needs much more."""
+    import importlib.util
+    import types
+    place = pathlib.Path(importlib.util.find_spec("FlagEmbedding").submodule_search_locations[0])
+    parts = ["FlagEmbedding", "finetune", "embedder", "encoder_only", "m3"]
+    for i in range(1, len(parts) + 1):
+        package = types.ModuleType(".".join(parts[:i]))
+        package.__path__ = [str(place.joinpath(*parts[1:i]))]
+        sys.modules[package.__name__] = package
+    from FlagEmbedding.finetune.embedder.encoder_only.m3.modeling import EncoderOnlyEmbedderM3Model
+    linears = {"colbert_linear": torch.nn.Linear(32, 32), "sparse_linear": torch.nn.Linear(32, 1)}
+    random(linears["colbert_linear"])
+    torch.save(linears["colbert_linear"].state_dict(), folder / "colbert_linear.pt")
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    reference = EncoderOnlyEmbedderM3Model({"model": model} | linears, tokenizer=tokenizer, normalize_embeddings=True).eval()
+
+    def vectors(text):
+        ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=WINDOW)
+        hidden = model(input_ids=ids["input_ids"]).last_hidden_state
+        mask = torch.ones_like(ids["input_ids"])
+        return torch.nn.functional.normalize(reference._colbert_embedding(hidden, mask), dim=-1), mask
+
+    rows = []
+    for i, text in enumerate(TEXTS):
+        other = TEXTS[(i * 7 + 3) % len(TEXTS)]
+        (query, mask), (passage, _) = vectors(other), vectors(text)
+        score = reference.compute_colbert_score(query, passage, q_mask=mask)
+        rows.append({"first": other, "second": text, "score": float(score[0][0]), "tokens": passage.shape[1]})
+    write_json(folder / "multi.json", rows)
 
 
 def e5_multilingual():
@@ -292,7 +327,8 @@ def colbertv2():
 def moderncolbert():
     folder = OUT / "moderncolbert"
     vocabulary = bytes_tokenizer(folder, MODERN + ["[Q] ", "[D] "], "[CLS] $A [SEP]", "[CLS] $A [SEP] $B [SEP]")
-    store(folder, random(hf.ModernBertModel(modern_config(vocabulary))), OLD_MODERN)
+    # A filled query is shorter than what a layer of near tokens sees, as in the model on the hub.
+    store(folder, random(hf.ModernBertModel(modern_config(vocabulary, near=40))), OLD_MODERN)
     write_json(folder / "1_Dense" / "config.json", {
         "in_features": 32, "out_features": 16, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"})
     save_file({"linear.weight": torch.randn(16, 32) * 0.3}, folder / "1_Dense" / "model.safetensors")

@@ -288,6 +288,19 @@ impl Weights {
         Ok(Weights { tensors, prefix: String::new(), place })
     }
 
+    /// Reads a file of PyTorch that holds one product, as `linear.weight` and `linear.bias`.
+    ///
+    /// # Errors
+    /// It is missing, truncated or damaged, or contains NaN or infinity.
+    pub fn of_linear(file: &Path) -> Result<Self, InputError> {
+        let mut tensors = HashMap::new();
+        for (name, tensor) in read(file)? {
+            let tensor = finite(tensor).map_err(|why| wrong(file, format!("the tensor `{name}` {why}")))?;
+            tensors.insert(format!("linear.{name}"), tensor);
+        }
+        Ok(Weights { tensors, prefix: String::new(), place: file.into() })
+    }
+
     /// Sets the prefix to the part of a name before `tail`: checkpoints of a whole task store the network under a prefix.
     ///
     /// # Errors
@@ -428,7 +441,7 @@ fn read(file: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     if !file.exists() {
         return Err(wrong(file, format!("the index names it, but the file is missing; {ADVICE}")));
     }
-    if file.extension().is_some_and(|end| end == "bin") {
+    if file.extension().is_some_and(|end| end == "bin" || end == "pt") {
         return candle_core::pickle::read_all(file).map_err(|error| {
             let why = format!(
                 "not a complete checkpoint of PyTorch 1.6 or newer ({}); {ADVICE}, or save it as safetensors",

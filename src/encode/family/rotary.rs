@@ -402,7 +402,7 @@ impl Turn {
     }
 }
 
-/// What is added to the scores of `[tokens, tokens]`: 0 for a token that is seen, -∞ for another; `None` if all are seen. Tokens from
+/// What is added to the scores of `[tokens, tokens]`: 0 for a token that is seen, a very low number for another; `None` if all are seen. Tokens from
 /// `end` on are seen by none.
 fn seen(
     tokens: usize,
@@ -416,9 +416,10 @@ fn seen(
     let sees = |from: usize, to: usize| {
         to < end && (!causal || to <= from) && reach.is_none_or(|reach| from.abs_diff(to) <= reach)
     };
+    // Finite, so that a row that sees nothing has numbers: it sees the mean of all.
     let mask: Vec<f32> = (0..tokens)
         .flat_map(|from| (0..tokens).map(move |to| (from, to)))
-        .map(|(from, to)| if sees(from, to) { 0.0 } else { f32::NEG_INFINITY })
+        .map(|(from, to)| if sees(from, to) { 0.0 } else { -1e30 })
         .collect();
     Tensor::from_vec(mask, (tokens, tokens), &Device::Cpu).map(Some)
 }
