@@ -346,6 +346,8 @@ impl LateScorer {
     pub fn vectors(&self, text: &str, role: Role) -> Result<Vec<Vec<f32>>, EncodeError> {
         let side = if role == Role::Query { &self.query } else { &self.passage };
         let room = side.length - usize::from(side.mark.is_some());
+        // Blanks at the ends are dropped, as PyLate does.
+        let text = if self.m3 { text } else { text.trim() };
         let mut encoded = self.tokenizer.encode_fast(tokens::beginning(text, side.length), false)?;
         let specials = self.tokenizer.get_post_processor().map_or(0, |process| process.added_tokens(false));
         encoded.truncate(room.saturating_sub(specials), 0, TruncationDirection::Right);

@@ -150,8 +150,8 @@ def classifier(name, model, config=None):
     write_json(folder / "expected.json", rows)
 
 
-def modern_config(vocabulary, near=8, **more):
-    return hf.ModernBertConfig(vocab_size=vocabulary, max_position_embeddings=64, local_attention=near, pad_token_id=0, bos_token_id=1,
+def modern_config(vocabulary, **more):
+    return hf.ModernBertConfig(vocab_size=vocabulary, max_position_embeddings=64, local_attention=8, pad_token_id=0, bos_token_id=1,
                                eos_token_id=2, cls_token_id=1, sep_token_id=2, **SIZES, **more)
 
 
@@ -327,8 +327,8 @@ def colbertv2():
 def moderncolbert():
     folder = OUT / "moderncolbert"
     vocabulary = bytes_tokenizer(folder, MODERN + ["[Q] ", "[D] "], "[CLS] $A [SEP]", "[CLS] $A [SEP] $B [SEP]")
-    # A filled query is shorter than what a layer of near tokens sees, as in the model on the hub.
-    store(folder, random(hf.ModernBertModel(modern_config(vocabulary, near=40))), OLD_MODERN)
+    # A layer of near tokens sees less than a filled query, so some mask tokens see nothing.
+    store(folder, random(hf.ModernBertModel(modern_config(vocabulary))), OLD_MODERN)
     write_json(folder / "1_Dense" / "config.json", {
         "in_features": 32, "out_features": 16, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"})
     save_file({"linear.weight": torch.randn(16, 32) * 0.3}, folder / "1_Dense" / "model.safetensors")

@@ -3,7 +3,7 @@
 //! They share one layer: attention, then a gated feed-forward network. They differ in where norms stand (before a part, after it, or
 //! after its sum with the input), in how tensors are named and packed, and in which tokens a token attends to.
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 use candle_nn::ops::softmax_last_dim;
 use candle_nn::rotary_emb::rope;
 use candle_nn::{Embedding, LayerNorm, Linear, Module};
@@ -349,7 +349,12 @@ impl Block {
             if let Some(seen) = seen {
                 scores = scores.broadcast_add(seen)?;
             }
-            softmax_last_dim(&scores)?.matmul(value)
+            let mut weights = softmax_last_dim(&scores)?;
+            if let Some(seen) = seen {
+                // A token that sees nothing mixes nothing.
+                weights = weights.broadcast_mul(&seen.max_keepdim(1)?.ge(-1f32)?.to_dtype(DType::F32)?)?;
+            }
+            weights.matmul(value)
         };
         let mixed = if tokens * tokens * self.heads <= ALL_HEADS {
             mix(&query, &key, &value)?
@@ -416,7 +421,7 @@ fn seen(
     let sees = |from: usize, to: usize| {
         to < end && (!causal || to <= from) && reach.is_none_or(|reach| from.abs_diff(to) <= reach)
     };
-    // Finite, so that a row that sees nothing has numbers: it sees the mean of all.
+    // Finite, so that a token that sees nothing has numbers.
     let mask: Vec<f32> = (0..tokens)
         .flat_map(|from| (0..tokens).map(move |to| (from, to)))
         .map(|(from, to)| if sees(from, to) { 0.0 } else { -1e30 })
