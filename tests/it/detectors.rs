@@ -113,6 +113,30 @@ fn a_t5_judges_by_the_first_token_of_its_answers_one_and_zero() {
 }
 
 #[test]
+fn modernbert_gives_the_logits_of_transformers() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/modern/modernbert-nli");
+    let detector = load(&folder, "").unwrap_or_else(|error| panic!("{error}"));
+    let rows: Vec<Value> = serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap();
+    let mut compared = 0;
+    for row in rows {
+        let word = |name: &str| row[name].as_str().unwrap().trim().to_owned();
+        // Long pairs are cut into windows here, and truncated there.
+        let (premise, statement) = (word("second"), word("first"));
+        if premise.is_empty() || statement.is_empty() || premise.len() + statement.len() > 60 {
+            continue;
+        }
+        let made = detector.logits(&passage(&premise), &statement).unwrap();
+        for (made, expected) in made.iter().zip(row["logits"].as_array().unwrap()) {
+            assert!((f64::from(*made) - expected.as_f64().unwrap()).abs() <= 1e-4, "{row}: {made}");
+        }
+        compared += 1;
+    }
+    assert!(compared >= 2, "{compared}");
+    let p = detector.judge(&passage("Owls."), "Zoos.", &Stop::never()).unwrap();
+    assert!((0.0..=1.0).contains(&p));
+}
+
+#[test]
 fn a_verdict_does_not_depend_on_concurrent_work() {
     let detector = load(&fixture("deberta-v3"), "").unwrap();
     let texts: Vec<Passage> = (1..24).map(|i| passage(&"the old zoo keeps wolves ".repeat(i))).collect();

@@ -13,7 +13,7 @@ mod text;
 
 pub use base::{Base, Recipe, RunFile, fit_apart, titles};
 pub use escape::escaped;
-pub use switches::{Ask, Diversify, Listwise, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
+pub use switches::{Ask, ByModel, Diversify, Listwise, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
 pub use text::RecipeError;
 
 mod escape {
