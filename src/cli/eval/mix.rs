@@ -7,8 +7,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use serde_json::json;
 
-use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
-use crate::cli::eval::choices::MixOrder;
+use crate::cli::eval::args::{Eval, MixOrder, RESAMPLING_SEED, check_thresholds};
 use crate::cli::eval::lanes::Lanes;
 use crate::cli::job::{Meter, stop_on_signal};
 use crate::cli::options::Common;

@@ -6,7 +6,6 @@ mod answer;
 pub mod args;
 mod berds;
 mod bias;
-mod choices;
 mod corrected;
 mod edit;
 mod estimates;

@@ -129,7 +129,8 @@ fn constants(options: &str) -> Result<Bm25, String> {
 }
 
 /// The names of switches that are offered for a wrong one.
-const SWITCHES: [&str; 13] = [
+const SWITCHES: [&str; 14] = [
+    "ask",
     "mmr",
     "xquad",
     "pm2",

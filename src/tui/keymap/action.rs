@@ -463,6 +463,7 @@ pub(in crate::tui) mod shared {
 
     /// The keys that label the passage under the cursor.
     pub const fn labels(context: Context) -> [Binding; 8] {
+        let undo = "undo the last act: lane, switch, k, label, statements";
         [
             bind(context, &["s"], Action::LabelSupport, "▲", "label: it supports the first side"),
             bind(context, &["o"], Action::LabelOppose, "▼", "label: it supports the other side"),
@@ -476,13 +477,7 @@ pub(in crate::tui) mod shared {
                 "label: it supports the statement of that number, or no longer",
             ),
             bind(context, &["N"], Action::NextLabelPage, "", "let 1–9 label the next nine statements"),
-            bind(
-                context,
-                &["u"],
-                Action::Undo,
-                "undo",
-                "undo the last act: lane, switch, k, label, statements",
-            ),
+            bind(context, &["u"], Action::Undo, "undo", undo),
             bind(context, &["U", "<C-r>"], Action::Redo, "", "do it again"),
         ]
     }
