@@ -129,11 +129,12 @@ fn constants(options: &str) -> Result<Bm25, String> {
 }
 
 /// The names of switches that are offered for a wrong one.
-const SWITCHES: [&str; 13] = [
+const SWITCHES: [&str; 14] = [
     "mmr",
     "xquad",
     "pm2",
     "listwise",
+    "rerank",
     "perspectives",
     "keqe",
     "csqe",
