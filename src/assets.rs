@@ -15,7 +15,7 @@ pub static DETECTOR_JOINT: &[u8] = include_bytes!("../assets/detector/joint.json
 /// The session that `parallax demo` plays.
 pub static TOUR: &[u8] = include_bytes!("../assets/tour.session.jsonl");
 /// The prompts by name, as the TOML files that `llm::Prompt` reads.
-pub static PROMPTS: [(&str, &str); 17] = [
+pub static PROMPTS: [(&str, &str); 19] = [
     ("detect", include_str!("../assets/prompts/detect.toml")),
     ("detect-one-shot", include_str!("../assets/prompts/detect-one-shot.toml")),
     ("detect-few-shot", include_str!("../assets/prompts/detect-few-shot.toml")),
@@ -33,4 +33,6 @@ pub static PROMPTS: [(&str, &str); 17] = [
     ("read-sides", include_str!("../assets/prompts/read-sides.toml")),
     ("same-answer", include_str!("../assets/prompts/same-answer.toml")),
     ("extract", include_str!("../assets/prompts/extract.toml")),
+    ("wordings", include_str!("../assets/prompts/wordings.toml")),
+    ("rewrite", include_str!("../assets/prompts/rewrite.toml")),
 ];

@@ -14,7 +14,7 @@
 //! | `prompted` | a language model that answers yes or no, by its tokens or its words |
 //! | [`registry`] | detectors with short names; what is known of a detector |
 //! | `predictions` | verdicts of other programs, from a file |
-//! | `language` | which texts get no verdict because they are not in English |
+//! | `language` | which texts get no verdict because they are not in English; in `evidence`, the sentence that decides a verdict |
 //!
 //! A reading depends only on (detector, passage, statement); a verdict depends only on readings and the question's statements. Must not
 //! depend on lanes.
@@ -25,7 +25,6 @@ mod cross_encoder;
 mod custom;
 pub mod decision;
 mod detector;
-mod evidence;
 pub mod labels;
 mod language;
 mod predictions;
@@ -39,8 +38,8 @@ pub use cross_encoder::CrossEncoder;
 pub use custom::CustomCrossEncoder;
 pub use decision::{By, Decision, DetectError, EVEN, LabelSource, Outcome};
 pub use detector::{Choice, Detector, Fitted, PredictionFile, Refitted, UnknownDetector};
-pub use evidence::{EvidenceSentence, evidence};
 pub use labels::Labels;
+pub use language::evidence::{EvidenceSentence, evidence};
 pub use language::{EnglishOnly, foreign_corpus, foreign_question};
 pub use predictions::{Predictions, Unmatched};
 pub use prompted::PromptedDetector;

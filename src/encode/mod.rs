@@ -23,8 +23,9 @@ pub(crate) mod graph;
 pub mod hub;
 mod manifest;
 pub mod registry;
-pub(crate) mod tokens;
 mod vectors;
+
+pub(crate) use array::tokens;
 
 pub use card::Card;
 pub use corpus_vectors::{EmbedError, ImportError, embed};

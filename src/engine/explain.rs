@@ -15,8 +15,8 @@ use crate::project::Variant;
 use crate::question::Question;
 use crate::read::pattern::{Sides, Stance, removed_to_turn, stances, turns};
 use crate::remote::By;
-use crate::retrieve::RetrieveError;
 use crate::retrieve::bm25::{Bm25, TermRetriever};
+use crate::retrieve::{Fusion, RetrieveError};
 use crate::vector::dot;
 
 /// One reason for a passage's rank.
@@ -63,6 +63,13 @@ pub enum Explanation {
     },
     /// Its ranks in the two lists that were fused, from 1.
     Fused([Option<usize>; 2]),
+    /// The question was asked in several wordings: each with the passage's rank in its list, from 1.
+    Asked {
+        /// How the lists became one.
+        by: Fusion,
+        /// The wordings.
+        ranks: Vec<(String, Option<usize>)>,
+    },
     /// MMR chose it.
     Mmr {
         /// Its λ.
@@ -165,6 +172,10 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
             }
             Step::Merge { .. } => {}
             Step::Fuse { ranks } => explanations.extend(ranks.get(&at).copied().map(Explanation::Fused)),
+            Step::Ask { texts, by, ranks } => explanations.extend(ranks.get(&at).map(|ranks| {
+                let ranks = texts.iter().cloned().zip(ranks.iter().copied()).collect();
+                Explanation::Asked { by: *by, ranks }
+            })),
             Step::Mmr { options, picks, pool } => {
                 let pick = picks.iter().find(|pick| pool[pick.passage] == at);
                 explanations.extend(pick.map(|pick| Explanation::Mmr {

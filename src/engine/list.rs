@@ -15,7 +15,7 @@ use crate::project::Variant;
 use crate::remote::RemoteError;
 use crate::rerank::{Choice, Pick};
 use crate::retrieve::bm25::{Bm25, TermRetriever};
-use crate::retrieve::{Hit, RetrieveError};
+use crate::retrieve::{Fusion, Hit, RetrieveError};
 use crate::storage::checked::Damaged;
 use crate::work::Stopped;
 
@@ -76,6 +76,8 @@ pub struct Lists {
     pub(super) retrieved: Vec<(Recipe, Arc<Retrieved>)>,
     /// By the expansion and the constants of its first pass.
     pub(super) expanded: Vec<((Expand, Bm25), Arc<Expansion>)>,
+    /// The lists of other wordings, by their text.
+    pub(super) worded: Vec<(String, Lists)>,
     pub(super) depth: usize,
     /// For MMR's normalisation over a question set: recipes without re-ranking, with their greatest score over all questions.
     pub maxima: Vec<(Recipe, f32)>,
@@ -90,7 +92,18 @@ impl Default for Lists {
 impl Lists {
     /// Lists of `depth` passages.
     pub fn to_depth(depth: usize) -> Self {
-        Lists { retrieved: Vec::new(), expanded: Vec::new(), depth, maxima: Vec::new() }
+        Lists { retrieved: Vec::new(), expanded: Vec::new(), worded: Vec::new(), depth, maxima: Vec::new() }
+    }
+
+    /// The lists of another wording.
+    pub(super) fn of_wording(&mut self, text: &str) -> &mut Lists {
+        let known = self.worded.iter().position(|(known, _)| known == text);
+        let place = known.unwrap_or_else(|| {
+            let lists = Lists { maxima: self.maxima.clone(), ..Lists::to_depth(self.depth) };
+            self.worded.push((text.to_owned(), lists));
+            self.worded.len() - 1
+        });
+        &mut self.worded[place].1
     }
 }
 
@@ -106,7 +119,7 @@ pub enum LaneError {
     /// The run has no list for the question.
     #[error("{0}")]
     NotInRun(String),
-    /// No language model put the list in order.
+    /// No language model put the list in order, or worded the question.
     #[error("{0}")]
     NoOrder(String),
     /// The run could not be read.
@@ -195,6 +208,15 @@ pub enum Step {
     Fuse {
         /// A passage's rank in each, from 1.
         ranks: HashMap<PassageIx, [Option<usize>; 2]>,
+    },
+    /// The question was asked in several wordings, and their lists were fused.
+    Ask {
+        /// The wordings.
+        texts: Vec<String>,
+        /// How the lists became one.
+        by: Fusion,
+        /// A passage's rank in the list of each, from 1.
+        ranks: HashMap<PassageIx, Vec<Option<usize>>>,
     },
     /// The list was re-ranked by MMR.
     Mmr {

@@ -8,8 +8,10 @@
 
 mod compare;
 pub mod detectors;
+pub mod edit;
 mod explain;
 mod figures;
+pub mod framing;
 mod judge;
 mod judgments;
 mod list;
@@ -34,6 +36,7 @@ pub use compare::{
 };
 pub use explain::{Explanation, Share, StanceTimeline, explain};
 pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, pooled, shares_of};
+pub use framing::{FramedList, Framing};
 pub use judge::{Judged, MANY, Shares};
 pub use judgments::Judgments;
 pub use list::{LaneError, List, Lists, Point, Projected, Ranked, Ranking, Step, Stood, Trace, Wording};

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use super::list::{LaneError, Lists, Retrieved, Step, Stood, Trace, Wording};
 use super::query::LaneQuery;
-use super::recipe::{Base, Recipe, RunFile, Switches};
+use super::recipe::{Ask, Base, Recipe, RunFile, Switches};
 use super::setup::Setup;
 use super::wording::{PerspectiveQuery, expansion, for_terms, for_vectors, geometry, mean};
 use crate::corpus::PassageIx;
 use crate::encode::{Directions, Encoder, Instructed, Named, Similarity};
-use crate::expand::{Expansion, round_robin};
+use crate::expand::Expansion;
 use crate::project::Projection;
+use crate::question::wordings::texts_to_ask;
 use crate::remote::{By, Engine, Remote, Scored};
 use crate::rerank::by_rank;
 use crate::retrieve::bm25::{Bm25, TermRetriever};
 use crate::retrieve::dense::DenseRetriever;
-use crate::retrieve::fuse;
-use crate::retrieve::{Hit, RetrieveError};
+use crate::retrieve::{Fusion, Hit, RetrieveError, fuse, round_robin};
 use crate::vector::dot;
 use crate::work::Stop;
 
@@ -32,6 +32,11 @@ pub(super) fn retrieve(
 ) -> Result<Arc<Retrieved>, LaneError> {
     if let Some((_, retrieved)) = lists.retrieved.iter().find(|(known, _)| known == recipe) {
         return Ok(Arc::clone(retrieved));
+    }
+    if let Some(ask) = recipe.switches.ask {
+        let retrieved = Arc::new(many(setup, recipe, ask, query, lists, stop)?);
+        lists.retrieved.push((recipe.clone(), Arc::clone(&retrieved)));
+        return Ok(retrieved);
     }
     let retrieved = match &recipe.base {
         Base::Bm25(constants) => {
@@ -216,6 +221,57 @@ fn fused(
     let hits = fuse(&setup.corpus, &both, lists.depth);
     trace.steps.push(Step::Fuse { ranks });
     Ok(Retrieved { hits, trace, comparable: true })
+}
+
+/// Asks in several wordings and fuses their lists. The trace has the steps of the question's own words, then the rank in every list.
+fn many(
+    setup: &Setup,
+    recipe: &Recipe,
+    ask: Ask,
+    query: LaneQuery<'_>,
+    lists: &mut Lists,
+    stop: &Stop,
+) -> Result<Retrieved, LaneError> {
+    let once =
+        Recipe { base: recipe.base.clone(), switches: Switches { ask: None, ..recipe.switches.clone() } };
+    let texts = texts_to_ask(query.question, query.text, ask.times);
+    let (mut trace, mut parts) = (Trace::default(), Vec::new());
+    for (number, text) in texts.iter().enumerate() {
+        let part = match number {
+            0 => retrieve(setup, &once, query, lists, stop)?,
+            _ => {
+                let other = LaneQuery { question: query.question, text };
+                retrieve(setup, &once, other, lists.of_wording(text), stop)?
+            }
+        };
+        match number {
+            0 => trace.extend(&part.trace),
+            // Their expansions cost replies too.
+            _ => trace
+                .steps
+                .extend(part.trace.steps.iter().filter(|step| matches!(step, Step::Expand(_))).cloned()),
+        }
+        parts.push(part);
+    }
+    let mut ranks: HashMap<PassageIx, Vec<Option<usize>>> = HashMap::new();
+    for (number, part) in parts.iter().enumerate() {
+        for (rank, hit) in part.hits.iter().enumerate() {
+            ranks.entry(hit.passage).or_insert_with(|| vec![None; parts.len()])[number] = Some(rank + 1);
+        }
+    }
+    if texts.len() < ask.times {
+        trace.note(format!("the rules word this question in {} ways, not in {}", texts.len(), ask.times));
+    }
+    let all: Vec<&[Hit]> = parts.iter().map(|part| part.hits.as_slice()).collect();
+    let hits = match all.as_slice() {
+        [only] => only.to_vec(),
+        all => ask.by.combine(&setup.corpus, all, lists.depth),
+    };
+    // A single list keeps its own scores.
+    let comparable = parts.first().is_some_and(|part| part.comparable);
+    let comparable = comparable && (parts.len() == 1 || ask.by == Fusion::Rrf);
+    trace.steps.push(Step::Ask { texts, by: ask.by, ranks });
+    Ok(Retrieved { hits, trace, comparable })
 }
 
 /// Asks an engine on another machine. Its passages are those of the open corpus with the same ids.

@@ -136,7 +136,7 @@ pub fn sycophancy(
 }
 
 /// Whether a lane asks the same in every wording: its projection replaces the query, and no expansion adds texts that follow the wording.
-fn asks_alike(recipe: &Recipe) -> bool {
+pub(super) fn asks_alike(recipe: &Recipe) -> bool {
     let switches = &recipe.switches;
     let fixed_clause =
         matches!(&switches.project, Some(project) if matches!(project.toward, Toward::Perspective(_)));

@@ -12,7 +12,6 @@ mod replies;
 mod talk;
 mod types;
 
-pub use perspectives::round_robin;
 pub use statements::checked_statements;
 pub use talk::{Cost, Talk, cut as first_words, plain as one_line};
 pub use types::{

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::talk::{Cost, Talk};
 use super::types::{Added, AddedFrom, Expand, Expansion, ExpansionInputs, Form, Kind, Queries};
 use super::{replies, talk};
-use crate::corpus::PassageIx;
 use crate::llm::Job;
 use crate::question::Written;
 use crate::work::Stopped;
@@ -65,18 +64,6 @@ fn distinct(perspectives: Vec<Written>, source: &AddedFrom) -> Vec<Added> {
         ..Added::new(talk::plain(&text), source.clone())
     });
     added.filter(|added| talk::is_new(&mut seen, &added.text)).collect()
-}
-
-/// Merges lists: the first passage of each, then the second of each, until `depth`. A passage already in the result is skipped, and its
-/// list loses that turn. Each passage is returned with the number of the list that had it first.
-pub fn round_robin(lists: &[Vec<PassageIx>], depth: usize) -> Vec<(PassageIx, usize)> {
-    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let mut seen = HashSet::new();
-    (0..longest)
-        .flat_map(|rank| lists.iter().enumerate().filter_map(move |(i, list)| Some((*list.get(rank)?, i))))
-        .filter(|(passage, _)| seen.insert(*passage))
-        .take(depth)
-        .collect()
 }
 
 #[cfg(test)]
@@ -182,21 +169,5 @@ mod tests {
             expand(&Kind::Perspectives.into(), &inputs)
         });
         assert_eq!(failed, Err(Failed::Stopped));
-    }
-}
-
-#[cfg(test)]
-mod merge_tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_merged_in_turn_without_repeats_and_each_passage_knows_its_list() {
-        let list = |numbers: &[u32]| numbers.iter().copied().map(PassageIx).collect::<Vec<_>>();
-        let lists = [list(&[1, 2, 3]), list(&[1, 4]), list(&[]), list(&[5, 2, 6, 7])];
-        let merged: Vec<(u32, usize)> = round_robin(&lists, 100).iter().map(|(p, i)| (p.0, *i)).collect();
-        assert_eq!(merged, [(1, 0), (5, 3), (2, 0), (4, 1), (3, 0), (6, 3), (7, 3)]);
-        assert_eq!(round_robin(&lists, 2).len(), 2);
-        assert!(round_robin(&[], 5).is_empty());
-        assert!(round_robin(&lists, 0).is_empty());
     }
 }

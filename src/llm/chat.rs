@@ -34,11 +34,15 @@ pub enum Job {
     SameAnswer,
     /// The perspective in a query.
     Extract,
+    /// Other wordings of a question.
+    Wordings,
+    /// A passage in other words.
+    Rewrite,
 }
 
 impl Job {
     /// All of them.
-    pub const ALL: [Job; 12] = [
+    pub const ALL: [Job; 14] = [
         Job::Detect,
         Job::Perspectives,
         Job::Keqe,
@@ -51,6 +55,8 @@ impl Job {
         Job::ReadSides,
         Job::SameAnswer,
         Job::Extract,
+        Job::Wordings,
+        Job::Rewrite,
     ];
 
     /// Its name in files, which is also the name of its built-in prompt.
@@ -68,6 +74,8 @@ impl Job {
             Job::ReadSides => "read-sides",
             Job::SameAnswer => "same-answer",
             Job::Extract => "extract",
+            Job::Wordings => "wordings",
+            Job::Rewrite => "rewrite",
         }
     }
 
@@ -79,6 +87,8 @@ impl Job {
             Job::Csqe | Job::Q2dPrf | Job::Listwise | Job::Read => &["question", "passages"],
             Job::ReadSides => &["first", "second", "passages"],
             Job::SameAnswer => &["question", "first", "second"],
+            Job::Wordings => &["question", "forms"],
+            Job::Rewrite => &["passage"],
         }
     }
 

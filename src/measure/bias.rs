@@ -1,10 +1,14 @@
-//! Which side a ranking favours: lean, Δ and shift (BERDS §7 and Figure 3), and the order-aware rKL and AWRF.
+//! Which side a ranking favours: lean, Δ and shift (BERDS §7 and Figure 3), the order-aware rKL and AWRF; and how much the wording of a
+//! question decides: framing sensitivity and negation accuracy (NevIR).
 //!
 //! Lean, Δ and shift exist only for two-sided questions. rKL (Yang and Stoyanovich 2017) and AWRF (Sapiezynski et al. 2019) compare with an even
 //! share for every perspective.
 
+use std::collections::HashMap;
+
 use thiserror::Error;
 
+use super::support::compare::{RBO_P, rbo};
 use super::support::{Measured, PerspectiveCount, SupportSet, top};
 
 /// Why a ranking has no lean.
@@ -83,6 +87,47 @@ pub fn pool(questions: &[SideShares]) -> Option<SideShares> {
     })
 }
 
+/// How far the lists of one question's wordings lie apart: the mean rank-biased distance `1 − RBO` over all pairs of lists, from 0 (every
+/// wording gives the same list) to 1 (no two share a passage). `None` for fewer than two lists, or if a pair of them is empty.
+pub fn framing_sensitivity(lists: &[Vec<&str>]) -> Option<f64> {
+    let mut distances = Vec::new();
+    for (i, one) in lists.iter().enumerate() {
+        for other in &lists[i + 1..] {
+            distances.push(1.0 - rbo(one, other, RBO_P)?);
+        }
+    }
+    (!distances.is_empty()).then(|| distances.iter().sum::<f64>() / distances.len() as f64)
+}
+
+/// Whether a passage of rank `own` (from 1; `None` if it is not returned) stands above one of rank `other`. Two passages that are not
+/// returned stand level, so neither is above.
+pub fn is_above(own: Option<usize>, other: Option<usize>) -> bool {
+    own.is_some_and(|own| other.is_none_or(|other| own < other))
+}
+
+/// NevIR's pairwise accuracy (Weller et al. 2023) over every pair of a passage from `fits_first` and one from `fits_second`: the share of
+/// pairs of which each query ranks its own passage above the other. Chance gives 1/4, a lane that ignores the negation at most 0.
+/// `None` without a pair.
+pub fn negation_accuracy(
+    asked_first: &[&str],
+    asked_second: &[&str],
+    fits_first: &[&str],
+    fits_second: &[&str],
+) -> Option<f64> {
+    let ranks = |list: &[&str], ids: &[&str]| -> Vec<Option<usize>> {
+        let places: HashMap<&str, usize> = list.iter().zip(1..).map(|(id, rank)| (*id, rank)).collect();
+        ids.iter().map(|id| places.get(id).copied()).collect()
+    };
+    let first = [ranks(asked_first, fits_first), ranks(asked_first, fits_second)];
+    let second = [ranks(asked_second, fits_first), ranks(asked_second, fits_second)];
+    let pairs = (0..fits_first.len()).flat_map(|own| (0..fits_second.len()).map(move |other| (own, other)));
+    let right = |(own, other): &(usize, usize)| {
+        is_above(first[0][*own], first[1][*other]) && is_above(second[1][*other], second[0][*own])
+    };
+    let (count, of) = (pairs.clone().filter(right).count(), pairs.count());
+    (of > 0).then(|| count as f64 / of as f64)
+}
+
 /// The cut-offs of rKL.
 pub const CUTS: [usize; 3] = [5, 10, 20];
 
@@ -149,6 +194,38 @@ fn shares(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn framing_sensitivity_is_the_mean_distance_of_all_pairs_as_worked_by_hand() {
+        // RBO(ab, ba) = .9, RBO(ab, cd) = 0, RBO(ba, cd) = 0: (.1 + 1 + 1)/3 = .7.
+        let lists = [vec!["a", "b"], vec!["b", "a"], vec!["c", "d"]];
+        assert!((framing_sensitivity(&lists).unwrap() - 0.7).abs() < 1e-12);
+        assert!(framing_sensitivity(&[vec!["a"], vec!["a"]]).unwrap().abs() < 1e-12);
+        assert_eq!(framing_sensitivity(&lists[..1]), None, "one wording has nothing to differ from");
+        assert_eq!(framing_sensitivity(&[vec![], vec![]]), None);
+    }
+
+    #[test]
+    fn negation_accuracy_counts_the_pairs_that_both_queries_rank_right() {
+        // First query: s1 above o1 and above o2; s2 below o1, above o2. Second query: o1 above both, o2 above s2 alone.
+        let (first, second) = (["s1", "o1", "s2", "o2"], ["o1", "s1", "o2", "s2"]);
+        // (s1, o1) right; (s1, o2) wrong in the second; (s2, o1) wrong in the first; (s2, o2) right.
+        let value = negation_accuracy(&first, &second, &["s1", "s2"], &["o1", "o2"]);
+        assert_eq!(value, Some(0.5));
+        assert_eq!(
+            negation_accuracy(&first, &first, &["s1", "s2"], &["o1", "o2"]),
+            Some(0.0),
+            "a lane that ignores the negation ranks no pair right"
+        );
+        assert_eq!(negation_accuracy(&first, &second, &[], &["o1"]), None);
+    }
+
+    #[test]
+    fn a_passage_that_is_not_returned_is_below_and_two_of_them_are_level() {
+        assert!(is_above(Some(9), None) && !is_above(None, Some(9)) && !is_above(None, None));
+        assert_eq!(negation_accuracy(&["s"], &["o"], &["s"], &["o"]), Some(1.0));
+        assert_eq!(negation_accuracy(&[], &[], &["s"], &["o"]), Some(0.0));
+    }
     use crate::measure::support::labels;
 
     fn two() -> PerspectiveCount {

@@ -113,6 +113,251 @@ pub fn ndcg(ranking: &GradedRanking, k: Option<usize>) -> f64 {
     dcg(gained) / ideal
 }
 
+pub mod subtopic {
+    //! ndeval's measures with perspectives as subtopics: StRecall, P_IA, ERR_IA and alpha_nDCG.
+    //!
+    //! The denominator is always m, the length of the question's full list of perspectives. ndeval counts only the subtopics that have a
+    //! relevant passage in the qrels; on complete qrels the two agree.
+
+    use crate::measure::graded::discount;
+    use crate::measure::name::Alpha;
+    use crate::measure::support::{Measured, PerspectiveCount, SupportSet, covered, top};
+
+    /// ndeval's fixed probability that one passage on a perspective satisfies a reader.
+    const ERR_SATISFACTION: f64 = 0.5;
+
+    /// StRecall@k (Zhai, Cohen & Lafferty 2003): |V| / m.
+    pub fn subtopic_recall(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
+        let seen = covered(ranked, m, k).value.len();
+        Measured::over(ranked, k, seen as f64 / m.get() as f64)
+    }
+
+    /// P_IA@k (Agrawal et al. 2009, each perspective equally likely): P@k for each perspective, averaged.
+    ///
+    /// Passages not returned count as nothing. `k = 0` gives 0.
+    pub fn precision_ia(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
+        let supports: usize = top(ranked, k).iter().flatten().map(|&set| m.within(set).len()).sum();
+        let places = (k.max(1) * m.get()) as f64;
+        Measured::over(ranked, k, supports as f64 / places)
+    }
+
+    /// ERR_IA@k (Chapelle et al. 2011) over binary labels, divided by the value of a ranking whose every
+    /// passage supports everything, as ndeval divides it.
+    ///
+    /// At k = 1 ndeval omits the division and can exceed 1; here every k is divided.
+    pub fn err_ia(ranked: &[Option<SupportSet>], m: PerspectiveCount, k: usize) -> Measured<f64> {
+        let reading = |index: usize| 1.0 / (index as f64 + 1.0);
+        let gains = gains(top(ranked, k), m, ERR_SATISFACTION);
+        let gained: f64 = gains.iter().enumerate().map(|(index, gain)| gain * reading(index)).sum();
+        let mut unmet = m.get() as f64;
+        let mut best = 0.0;
+        for index in 0..k {
+            best += unmet * reading(index);
+            unmet *= 1.0 - ERR_SATISFACTION;
+        }
+        let value = if best > 0.0 { gained / best } else { 0.0 };
+        Measured::over(ranked, k, value)
+    }
+
+    /// The novelty-discounted gain of each passage: Σ over its perspectives of `(1 − alpha)^times seen before`
+    /// (Clarke et al. 2008).
+    pub(in crate::measure) fn gains(
+        ranked: &[Option<SupportSet>],
+        m: PerspectiveCount,
+        alpha: f64,
+    ) -> Vec<f64> {
+        let mut worth = vec![1.0; m.get()];
+        ranked
+            .iter()
+            .map(|set| {
+                let mut gain = 0.0;
+                for perspective in m.within(set.unwrap_or_default()).iter() {
+                    gain += worth[perspective];
+                    worth[perspective] *= 1.0 - alpha;
+                }
+                gain
+            })
+            .collect()
+    }
+
+    /// A judged passage: its id, which breaks ties in the ideal order, and what it supports.
+    pub type Pooled<'a> = (&'a str, SupportSet);
+
+    /// alpha_nDCG@k with binary labels, the ideal made from `pool`, as `ndeval` and ir_measures compute it.
+    ///
+    /// The ideal order is greedy (the exact one is NP-hard), so a ranking better than the greedy one scores slightly above 1. It is not
+    /// clamped, because the other tools do not clamp either. A perspective that no passage of the pool supports changes nothing.
+    /// An empty pool, or `k = 0`, gives 0.
+    pub fn alpha_ndcg(
+        ranked: &[Option<SupportSet>],
+        pool: &[Pooled<'_>],
+        m: PerspectiveCount,
+        alpha: Alpha,
+        k: usize,
+    ) -> Measured<f64> {
+        let ideal: Vec<Option<SupportSet>> =
+            ideal_order(pool, m, alpha, k).into_iter().map(|index| Some(pool[index].1)).collect();
+        let best = discounted(&ideal, m, alpha);
+        let value = if best > 0.0 { discounted(top(ranked, k), m, alpha) / best } else { 0.0 };
+        Measured::over(ranked, k, value)
+    }
+
+    fn discounted(ranked: &[Option<SupportSet>], m: PerspectiveCount, alpha: Alpha) -> f64 {
+        gains(ranked, m, alpha.get()).iter().enumerate().map(|(index, gain)| gain * discount(index)).sum()
+    }
+
+    /// The indices in `pool` of the first `depth` passages of the greedy ideal order.
+    ///
+    /// Ties go to the greater id in byte order, as in ndeval. The rule matters, because it changes later gains.
+    pub fn ideal_order(pool: &[Pooled<'_>], m: PerspectiveCount, alpha: Alpha, depth: usize) -> Vec<usize> {
+        let mut worth = vec![1.0; m.get()];
+        let mut left: Vec<usize> = (0..pool.len()).collect();
+        let mut order = Vec::with_capacity(depth.min(pool.len()));
+        while order.len() < depth {
+            let gain = |index: usize| -> f64 {
+                let supported = m.within(pool[index].1);
+                supported.iter().map(|p| worth[p]).sum()
+            };
+            let best = (0..left.len()).max_by(|&one, &other| {
+                let (one, other) = (left[one], left[other]);
+                gain(one).total_cmp(&gain(other)).then_with(|| pool[one].0.cmp(pool[other].0))
+            });
+            let Some(best) = best else { break };
+            let index = left.swap_remove(best);
+            for perspective in m.within(pool[index].1).iter() {
+                worth[perspective] *= 1.0 - alpha.get();
+            }
+            order.push(index);
+        }
+        order
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use crate::measure::support::labels;
+
+        fn count(m: usize) -> PerspectiveCount {
+            PerspectiveCount::new(m).unwrap()
+        }
+
+        /// The example in pyndeval's README: A supports a, D supports b, E nothing, B supports b; c is missed.
+        fn readme() -> Vec<Option<SupportSet>> {
+            labels(&[&[1], &[2], &[], &[2]])
+        }
+
+        #[test]
+        fn the_readme_of_pyndeval_is_reproduced() {
+            let (ranked, m) = (readme(), count(3));
+            assert!((err_ia(&ranked, m, 5).value - 0.3933).abs() < 5e-5);
+            assert!((err_ia(&ranked, m, 20).value - 0.3907).abs() < 5e-5);
+            assert!((precision_ia(&ranked, m, 5).value - 0.2).abs() < 1e-12);
+            assert!((precision_ia(&ranked, m, 20).value - 0.05).abs() < 1e-12);
+            assert!((subtopic_recall(&ranked, m, 5).value - 2.0 / 3.0).abs() < 1e-12);
+        }
+
+        #[test]
+        fn a_side_nobody_judged_a_passage_for_halves_subtopic_recall() {
+            let ranked = labels(&[&[1], &[], &[], &[], &[]]);
+            assert_eq!(subtopic_recall(&ranked, count(2), 5).value, 0.5);
+        }
+
+        #[test]
+        fn err_ia_at_one_is_divided_too() {
+            let ranked = labels(&[&[1, 2, 3]]);
+            assert_eq!(err_ia(&ranked, count(3), 1).value, 1.0);
+        }
+
+        #[test]
+        fn supporting_everything_everywhere_is_the_most_there_is() {
+            let ranked = labels(&[&[1, 2], &[1, 2], &[1, 2]]);
+            assert!((err_ia(&ranked, count(2), 3).value - 1.0).abs() < 1e-12);
+            assert_eq!(precision_ia(&ranked, count(2), 3).value, 1.0);
+        }
+
+        #[test]
+        fn unjudged_passages_gain_nothing_and_are_counted_beside() {
+            let ranked = [None, Some(SupportSet::of([0]).unwrap())];
+            let found = subtopic_recall(&ranked, count(2), 2);
+            assert_eq!((found.value, found.judged, found.of), (0.5, 1, 2));
+            assert_eq!(err_ia(&ranked, count(2), 1).value, 0.0);
+        }
+
+        #[test]
+        fn nothing_asked_is_worth_nothing() {
+            let (ranked, m) = (readme(), count(3));
+            assert_eq!(subtopic_recall(&ranked, m, 0).value, 0.0);
+            assert_eq!(precision_ia(&ranked, m, 0).value, 0.0);
+            assert_eq!(err_ia(&ranked, m, 0).value, 0.0);
+        }
+
+        fn set(perspectives: &[usize]) -> SupportSet {
+            SupportSet::of(perspectives.iter().map(|p| p - 1)).unwrap()
+        }
+
+        fn half() -> Alpha {
+            Alpha::default()
+        }
+
+        #[test]
+        fn the_readme_of_pyndeval_is_reproduced_for_alpha_ndcg() {
+            let pool = [("A", set(&[1])), ("B", set(&[2])), ("D", set(&[2])), ("C", set(&[3]))];
+            let ranked = labels(&[&[1], &[2], &[], &[2]]);
+            let value = alpha_ndcg(&ranked, &pool, count(3), half(), 5).value;
+            // The README cuts its digits off instead of rounding them.
+            assert!((value - 0.7868).abs() < 1e-4, "{value}");
+        }
+
+        #[test]
+        fn ten_ranks_of_a_case_of_our_own_equal_ir_measures() {
+            // ir_measures 0.4.3 with pyndeval 0.0.8; see tools/measures/compare_ir_measures.py --worked.
+            let pool = WORKED.map(|(id, perspectives)| (id, set(perspectives)));
+            let ranked: Vec<_> = ["d3", "d9", "d1", "d6", "d2", "d4"]
+                .iter()
+                .map(|id| pool.iter().find(|(other, _)| other == id).map(|p| p.1))
+                .collect();
+            let value = alpha_ndcg(&ranked, &pool, count(3), half(), 10).value;
+            assert!((value - WORKED_VALUE).abs() < 1e-6, "{value}");
+        }
+
+        const WORKED: [(&str, &[usize]); 6] =
+            [("d1", &[1, 2]), ("d2", &[1]), ("d3", &[3]), ("d4", &[2, 3]), ("d5", &[1]), ("d6", &[])];
+        const WORKED_VALUE: f64 = 0.726_713_054_700_848_1;
+
+        #[test]
+        fn hearing_the_same_side_twice_is_worth_less_than_hearing_both() {
+            let pool = [("a", set(&[1])), ("b", set(&[1])), ("c", set(&[2]))];
+            let same = alpha_ndcg(&labels(&[&[1], &[1]]), &pool, count(2), half(), 2);
+            let both = alpha_ndcg(&labels(&[&[1], &[2]]), &pool, count(2), half(), 2);
+            assert!(same.value < both.value);
+            assert_eq!(both.value, 1.0);
+        }
+
+        #[test]
+        fn ties_in_the_ideal_go_to_the_greater_id() {
+            let pool = [("a", set(&[1])), ("b", set(&[2])), ("c", set(&[1]))];
+            assert_eq!(ideal_order(&pool, count(2), half(), 3), [2, 1, 0]);
+        }
+
+        #[test]
+        fn an_order_cleverer_than_the_greedy_one_exceeds_one() {
+            let pool = [("x", set(&[2, 3, 4, 5])), ("y", set(&[1, 2, 3])), ("z", set(&[4, 5, 6]))];
+            let all = Alpha::new(1.0).unwrap();
+            let ranked = labels(&[&[1, 2, 3], &[4, 5, 6]]);
+            assert!(alpha_ndcg(&ranked, &pool, count(6), all, 2).value > 1.0);
+        }
+
+        #[test]
+        fn an_empty_pool_or_no_ranks_give_zero() {
+            let ranked = labels(&[&[1]]);
+            assert_eq!(alpha_ndcg(&ranked, &[], count(2), half(), 5).value, 0.0);
+            let pool = [("a", set(&[1]))];
+            assert_eq!(alpha_ndcg(&ranked, &pool, count(2), half(), 0).value, 0.0);
+            assert_eq!(alpha_ndcg(&[], &pool, count(2), half(), 5).value, 0.0);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,7 +28,6 @@
 
 pub mod agreement;
 pub mod bias;
-pub mod calibrate;
 pub mod coverage;
 pub mod expected;
 pub mod graded;
@@ -39,11 +38,13 @@ pub mod pir;
 pub mod ppi;
 pub mod score;
 pub mod significance;
-pub mod subtopic;
 pub mod support;
 pub mod trec;
 pub mod uncertainty;
 
+pub use graded::subtopic;
+
+pub use intervals::calibrate;
 pub use support::compare;
 
 pub use name::{Measure, MeasureNameError};

@@ -5,7 +5,7 @@
 //!
 //! A text goes through `words` (words and parts of speech), `statements` (removes introductions and tags), then `invert` (questions) or
 //! `negate` (plain statements). Both find the parts of one `clause`. `clause` writes it as an affirmative sentence, `deny` as its opposite.
-//! [`set`] and [`pir`] read question files; [`sources`] builds questions from other data sets.
+//! [`wordings`] words a question in other ways, [`edits`] edits a passage. [`set`] and [`pir`] read question files; [`sources`] builds questions from other data sets.
 //!
 //! May use: input.
 //!
@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 mod clause;
 mod deny;
+pub mod edits;
 mod invert;
 mod lexicon;
 mod negate;
@@ -27,9 +28,11 @@ mod subject;
 #[cfg(test)]
 mod tests;
 mod verbs;
+pub mod wordings;
 mod words;
 
-pub use statements::{ask, common_words, draft, opposite, resolve, statements};
+pub use statements::{common_words, draft, opposite, resolve, statements};
+pub use wordings::ask;
 
 /// A contentious question with the statements that answer it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Reads question sets from files.
+//! Reads question sets, and NevIR's pairs of queries, from files.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -74,6 +74,58 @@ pub fn read(path: &Path) -> Result<Vec<Question>, InputError> {
         return Err(InputError::Empty { path: path.into(), what: "the question set", advice });
     }
     Ok(questions)
+}
+
+/// Two queries that differ in a negation, and the passage that fits each: a line of NevIR.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Its id, or the number of its line.
+    pub id: String,
+    /// The two queries.
+    pub queries: [String; 2],
+    /// The passage that fits the query at the same place.
+    pub passages: [String; 2],
+}
+
+/// Reads pairs in NevIR's format: JSON lines with `q1`, `q2`, `doc1` and `doc2`, and perhaps `id`. Other fields are skipped.
+///
+/// # Errors
+/// A line is no such pair, or its queries or passages are empty or equal; the error names the line.
+pub fn read_pairs(path: &Path) -> Result<Vec<Pair>, InputError> {
+    #[derive(Deserialize)]
+    struct Line {
+        id: Option<serde_json::Value>,
+        q1: String,
+        q2: String,
+        doc1: String,
+        doc2: String,
+    }
+    let mut pairs = Vec::new();
+    lines(path, |number, line| {
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        let read: Line = serde_json::from_str(line).map_err(|error| {
+            Expected(format!("a pair of NevIR: JSON with q1, q2, doc1 and doc2 ({error})"))
+        })?;
+        let id = match read.id {
+            Some(serde_json::Value::String(id)) => id,
+            Some(serde_json::Value::Number(id)) => id.to_string(),
+            _ => number.to_string(),
+        };
+        for (name, one, other) in [("queries", &read.q1, &read.q2), ("passages", &read.doc1, &read.doc2)] {
+            if one.trim().is_empty() || other.trim().is_empty() || one.trim() == other.trim() {
+                return Err(Expected(format!("two different {name}, neither of them empty")));
+            }
+        }
+        pairs.push(Pair { id, queries: [read.q1, read.q2], passages: [read.doc1, read.doc2] });
+        Ok(())
+    })?;
+    if pairs.is_empty() {
+        let advice = "expected JSON lines with q1, q2, doc1 and doc2, as NevIR's test.jsonl";
+        return Err(InputError::Empty { path: path.into(), what: "the file of pairs", advice });
+    }
+    Ok(pairs)
 }
 
 /// Reads a built-in question set, whose lines are valid.

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::statements::{ask, is_sentence, statements};
 use super::words::{Word, sentence, words};
 use super::{By, Statements, lexicon as lex};
+use super::{statements::is_sentence, statements::statements, wordings::ask};
 use crate::input::{Expected, InputError, Lines, ending, excerpt, fields, lines};
 
 /// What a file holds.

@@ -1,10 +1,10 @@
 //! Turns a question into two opposite statements: removes introductions and tags, and tries the rules in order.
 
 use super::clause::affirm;
-use super::deny::{deny, lower_first};
+use super::deny::deny;
 use super::words::{Case, Word};
 use super::{By, Question, Statements};
-use super::{clause, invert, lexicon, lexicon as lex, negate, verbs, words};
+use super::{clause, invert, lexicon, lexicon as lex, negate, words};
 
 /// The two opposite statements of a yes/no question or a plain statement, the supporting one first.
 ///
@@ -60,60 +60,6 @@ pub fn opposite(statement: &str) -> Option<String> {
     }
     let case = words::case_of(&words);
     negate::read(&words, case)?.opposite()
-}
-
-/// The question that a plain statement answers: `Zoos should be banned.` → `Should zoos be banned?`. A negative statement gives the question
-/// of its opposite. `None` if no rule applies, or if the question would not give the statement back.
-///
-/// ```
-/// assert_eq!(parallax::question::ask("Sport unites nations.").as_deref(), Some("Does sport unite nations?"));
-/// ```
-pub fn ask(statement: &str) -> Option<String> {
-    let all = words::words(statement);
-    if is_beyond_rules(&all) {
-        return None;
-    }
-    let body = without_label(one_sentence(&all)?);
-    let clause = negate::read(body, words::case_of(&all))?.clause;
-    let mut subject = clause.subject.clone();
-    lower_first(&mut subject, clause.case, clause.opener.is_empty());
-    // The first of several words is rarely a name: `Capital punishment`, but `French wine`.
-    if let [first, next, ..] = &mut subject[..]
-        && clause.case == Case::Sentence
-        && clause.opener.is_empty()
-        && !next.is_capitalised()
-        && !names_people(&first.key)
-        && first.core.chars().skip(1).all(|c| !c.is_uppercase())
-    {
-        *first = first.with_core(&first.core.to_lowercase());
-    }
-    let (auxiliary, tail) = match &clause.finite {
-        clause::Finite::Auxiliary(word) => (Word::plain(word), clause.rest.clone()),
-        clause::Finite::Lexical { adverbs, base, form } => {
-            let tail = adverbs.iter().chain([base]).chain(&clause.rest).cloned().collect();
-            (Word::plain(verbs::support(*form)), tail)
-        }
-    };
-    // `Execution helps alleviate …`: the verb is within what was taken for the subject.
-    let hidden = subject
-        .last()
-        .and_then(|last| verbs::base_of_third(&last.key))
-        .is_some_and(|base| verbs::is_sure_base(&base));
-    if hidden && subject.len() > 1 && auxiliary.key == "do" {
-        return None;
-    }
-    let question = clause.sentence_of(&[auxiliary], &subject, &tail);
-    let question = format!("{}?", question.strip_suffix('.')?);
-    let made = statements(&question);
-    let key = |text: &str| text.to_lowercase().split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    (key(made.perspectives.first()?) == key(&affirm(&clause))).then_some(question)
-}
-
-/// Whether a word names the people, language or faith of a place, or a place by a possessive: `American`, `Britain's`.
-fn names_people(key: &str) -> bool {
-    const NAMES: [&str; 9] = ["french", "dutch", "greek", "swiss", "islamic", "catholic", "arab", "i", "god"];
-    let ends = ["an", "ish", "ese", "'s"].iter().any(|end| key.ends_with(end));
-    NAMES.contains(&key) || (ends && !lex::is_determiner(key))
 }
 
 /// Whether a text is a plain sentence.
@@ -473,28 +419,4 @@ pub(super) fn replace_title_pronoun(words: &[Word]) -> Option<Vec<Word>> {
     }
     named.extend_from_slice(&body[2..]);
     Some(named)
-}
-
-#[cfg(test)]
-mod question_tests {
-    use super::*;
-
-    #[test]
-    fn a_claim_becomes_the_question_that_it_answers() {
-        for (claim, question) in [
-            ("Zoos should be banned.", "Should zoos be banned?"),
-            ("The death penalty deters crime", "Does the death penalty deter crime?"),
-            (
-                "Banning child performers would not protect them",
-                "Would banning child performers protect them?",
-            ),
-            ("French wine is overrated.", "Is French wine overrated?"),
-            ("Capital punishment is justified in Africa.", "Is capital punishment justified in Africa?"),
-        ] {
-            assert_eq!(ask(claim).as_deref(), Some(question), "{claim}");
-        }
-        for none in ["", "Zoos", "Why zoos?"] {
-            assert_eq!(ask(none), None, "{none}");
-        }
-    }
 }

@@ -213,6 +213,24 @@ pub(super) fn about(suite: &str) -> (&'static str, &'static str) {
             "Every lane is asked neutrally, with the supporting statement and with the opposing one. The plot of Δ is \
              Chen and Choi's Figure 3, a line for each lane, with intervals.",
         ),
+        "framing" => (
+            "How much does the wording decide?",
+            "Every lane is asked in ten wordings. Sensitivity: how far the lists lie apart. Negation and exclusion: whether two opposite queries \
+             rank the passages that fit them first (NevIR, pairwise).",
+        ),
+        "ask" => (
+            "What does asking n times buy?",
+            "MRecall of the lists of n wordings, fused or side by side, against one list of one question that is n times as deep: both cost as \
+             many passages.",
+        ),
+        "edit" => (
+            "What do the words of a passage do to its rank?",
+            "Each of the first passages with other words, one at a time: whether the lane scores it above its original, and how many ranks it moves.",
+        ),
+        "framing-pairs" => (
+            "Does a lane read a negation?",
+            "Pairs of queries that differ in a negation, each with its passage (Weller et al., NevIR).",
+        ),
         "pir" => (
             "Perspective awareness",
             "The p-Recall of BM25 and of the built-in encoder under every projection (the rows of Zhao et al., Table 8, with another \

@@ -76,6 +76,16 @@ fn reason_lines(
             let rank = |rank: Option<usize>| rank.map_or_else(|| "–".into(), |rank| rank.to_string());
             vec![format!("fused from BM25 rank {} and MiniLM rank {}", rank(ranks[0]), rank(ranks[1]))]
         }
+        Explanation::Asked { by, ranks } => {
+            let found = ranks.iter().filter(|(_, rank)| rank.is_some()).count();
+            let mut all =
+                vec![format!("asked {} times, found {found} times, fused by {}", ranks.len(), by.name())];
+            all.extend(ranks.iter().map(|(text, rank)| {
+                let rank = rank.map_or_else(|| "–".into(), |rank| rank.to_string());
+                format!("  rank {rank} to: {text}")
+            }));
+            all
+        }
         Explanation::Mmr { lambda, relevance, closest, value, was } => {
             let other = 1.0 - lambda;
             vec![match closest {
@@ -170,6 +180,14 @@ fn step_json(step: &Step, ranking: &Ranking, k: usize) -> Value {
             "step": "fuse",
             "by": "reciprocal rank, 1/(60 + rank)",
             "of": ["bm25", "minilm"],
+            "ranks": top().filter_map(|ranked| {
+                Some(json!({"id": ranked.passage.id, "ranks": ranks.get(&ranked.at)?}))
+            }).collect::<Vec<_>>(),
+        }),
+        Step::Ask { texts, by, ranks } => json!({
+            "step": "ask",
+            "by": by.name(),
+            "queries": texts,
             "ranks": top().filter_map(|ranked| {
                 Some(json!({"id": ranked.passage.id, "ranks": ranks.get(&ranked.at)?}))
             }).collect::<Vec<_>>(),

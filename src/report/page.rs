@@ -57,10 +57,10 @@ fn over_k(table: &Table) -> Vec<(String, String)> {
     own.filter_map(plot).collect()
 }
 
-/// Returns one line per measure of a table whose columns are depths.
+/// Returns one line per row of a table whose columns are depths, or numbers of queries.
 fn measures(table: &Table) -> Vec<Series> {
     let line = |row: &Row| {
-        let depth = |head: &Head| head.name.strip_prefix("k=")?.parse::<f64>().ok();
+        let depth = |head: &Head| head.name.strip_prefix(['k', 'n'])?.strip_prefix('=')?.parse::<f64>().ok();
         let cells = || table.columns.iter().zip(&row.cells);
         let points = cells().filter_map(|(head, cell)| Some((depth(head)?, cell.as_ref()?.mean))).collect();
         let intervals = cells().filter_map(|(head, cell)| {
@@ -155,11 +155,11 @@ fn plots(table: &Table) -> Vec<(String, String)> {
         let name = table.set.as_ref().map_or("desired".into(), |set| format!("countries-{set}"));
         (name, heat(&heads, &table.rows.iter().map(row).collect::<Vec<_>>()))
     }));
+    let over_n = || ("over-n".to_owned(), curves(&measures(table), "n queries", "MRecall"));
+    plots.extend((table.suite == "ask").then(over_n));
     plots.extend(over_k(table));
-    let depths = table.further.iter().filter(|below| below.suite == READER_OVER_K);
-    plots.extend(
-        depths.map(|below| ("over-k".to_owned(), curves(&measures(below), "k", "share of questions"))),
-    );
+    let depth = |below: &Table| ("over-k".to_owned(), curves(&measures(below), "k", "share of questions"));
+    plots.extend(table.further.iter().filter(|below| below.suite == READER_OVER_K).map(depth));
     plots
 }
 

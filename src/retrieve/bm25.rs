@@ -177,6 +177,22 @@ impl TermRetriever {
         Ok(shares)
     }
 
+    /// The score of a text that the index does not hold, by the statistics of the passages that it holds.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn score_text(&self, weighted: &[(String, f32)], text: &str) -> Result<f32, RetrieveError> {
+        let own = terms(text);
+        let mut score = 0.0;
+        for (term, times) in weighted {
+            let found = own.iter().filter(|known| known.text == *term).count() as u32;
+            if found > 0 {
+                score += self.share(self.weight(term, *times)?, found, own.len() as f32);
+            }
+        }
+        Ok(score)
+    }
+
     /// What the index holds about a passage, the terms that few passages share first.
     ///
     /// # Errors

@@ -2,17 +2,19 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `mod` | the [`Retriever`] trait, [`Hit`], the exact top k, reciprocal rank fusion |
+//! | `mod` | the [`Retriever`] trait, [`Hit`], the exact top k, fusion of several lists |
 //! | `index` | the analyzer and the term index |
 //! | `bm25` | BM25 over the term index |
 //! | `dense` | exact search by vectors |
 //!
-//! Must not know about perspectives, verdicts or screens. May use: corpus, encode, storage, vector, work.
+//! Must not know about perspectives, verdicts or screens. May use: corpus, encode, rerank, storage,
+//! vector, work.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use crate::corpus::{Corpus, PassageIx};
+use crate::rerank::{by_rank, xquad};
 use crate::storage::checked::Damaged;
 use crate::work::{Stop, Stopped};
 
@@ -124,10 +126,123 @@ pub fn fuse<L: AsRef<[Hit]>>(corpus: &Corpus, lists: &[L], depth: usize) -> Vec<
     top(corpus, depth, scores.into_iter())
 }
 
+/// Merges lists: the first passage of each, then the second of each, until `depth`. A passage already in the result is skipped, and its
+/// list loses that turn. Each passage is returned with the number of the list that had it first.
+pub fn round_robin(lists: &[Vec<PassageIx>], depth: usize) -> Vec<(PassageIx, usize)> {
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let mut seen = HashSet::new();
+    (0..longest)
+        .flat_map(|rank| lists.iter().enumerate().filter_map(move |(i, list)| Some((*list.get(rank)?, i))))
+        .filter(|(passage, _)| seen.insert(*passage))
+        .take(depth)
+        .collect()
+}
+
+/// How the lists of several queries become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fusion {
+    /// By reciprocal ranks ([`fuse`]).
+    #[default]
+    Rrf,
+    /// In turn ([`round_robin`]).
+    Turns,
+    /// By coverage: xQuAD (Santos et al. 2010) with a query as an aspect. A passage at rank r of a query's list serves it with 1/(r + 1), and
+    /// the next passage is the one that serves most of what is not served yet; of equal ones, the first by reciprocal ranks.
+    Cover,
+}
+
+impl Fusion {
+    /// All of them.
+    pub const ALL: [Fusion; 3] = [Fusion::Rrf, Fusion::Turns, Fusion::Cover];
+
+    /// Its name in recipes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fusion::Rrf => "rrf",
+            Fusion::Turns => "turns",
+            Fusion::Cover => "cover",
+        }
+    }
+
+    /// Makes one list of several of the same corpus. The scores are comparable for [`Fusion::Rrf`] alone; the others score by rank.
+    pub fn combine(self, corpus: &Corpus, lists: &[&[Hit]], depth: usize) -> Vec<Hit> {
+        let scored = |passages: Vec<PassageIx>| {
+            let scores = by_rank(passages.len());
+            passages.into_iter().zip(scores).map(|(passage, score)| Hit { passage, score }).collect()
+        };
+        match self {
+            Fusion::Rrf => fuse(corpus, lists, depth),
+            Fusion::Turns => {
+                let lists: Vec<Vec<PassageIx>> =
+                    lists.iter().map(|list| list.iter().map(|hit| hit.passage).collect()).collect();
+                scored(round_robin(&lists, depth).into_iter().map(|(passage, _)| passage).collect())
+            }
+            Fusion::Cover => {
+                let pool = fuse(corpus, lists, depth);
+                let mut serves = vec![vec![0.0; lists.len()]; pool.len()];
+                let places: HashMap<PassageIx, usize> =
+                    pool.iter().enumerate().map(|(place, hit)| (hit.passage, place)).collect();
+                for (query, list) in lists.iter().enumerate() {
+                    for (rank, hit) in list.iter().enumerate() {
+                        if let Some(place) = places.get(&hit.passage) {
+                            serves[*place][query] = 1.0 / (rank as f32 + 2.0);
+                        }
+                    }
+                }
+                let choices = xquad(&by_rank(pool.len()), &serves, 1.0);
+                scored(choices.into_iter().map(|choice| pool[choice.passage].passage).collect())
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::corpus::PassageIx;
+
+    #[test]
+    fn three_ways_to_fuse_give_the_orders_worked_by_hand() {
+        let corpus = corpus();
+        let list = |places: &[u32]| -> Vec<Hit> {
+            places.iter().map(|i| Hit { passage: PassageIx(*i), score: 1.0 }).collect()
+        };
+        // Ids: 0 is b, 1 is a, 2 is c.
+        let lists = [list(&[0, 1, 2]), list(&[0, 2]), list(&[1])];
+        let lists: Vec<&[Hit]> = lists.iter().map(Vec::as_slice).collect();
+        let order = |by: Fusion| -> Vec<u32> {
+            by.combine(&corpus, &lists, 9).iter().map(|hit| hit.passage.0).collect()
+        };
+        // b: 2/61 = .0328; a: 1/62 + 1/61 = .0325; c: 1/63 + 1/62 = .0320.
+        assert_eq!(order(Fusion::Rrf), [0, 1, 2]);
+        assert_eq!(order(Fusion::Turns), [0, 1, 2]);
+        // b serves the queries (1/2, 1/2, 0), a (1/3, 0, 1/2), c (1/4, 1/3, 0), all over 3: b first with 1/3.
+        // Then a with (1/3·1/2 + 1/2)/3 = .222, c with (1/4·1/2 + 1/3·1/2)/3 = .097.
+        assert_eq!(order(Fusion::Cover), [0, 1, 2]);
+        let lists = [list(&[0, 1]), list(&[0, 1]), list(&[2])];
+        let lists: Vec<&[Hit]> = lists.iter().map(Vec::as_slice).collect();
+        let order = |by: Fusion, depth: usize| -> Vec<u32> {
+            by.combine(&corpus, &lists, depth).iter().map(|hit| hit.passage.0).collect()
+        };
+        // a in two lists at rank 2 has 2/62 = .0323, c alone at rank 1 has 1/61 = .0164.
+        assert_eq!(order(Fusion::Rrf, 9), [0, 1, 2]);
+        assert_eq!(order(Fusion::Turns, 9), [0, 2, 1]);
+        // After b, a serves (1/3·1/2)·2/3 = .111, c (1/2)/3 = .167: the query that nothing serves yet goes first.
+        assert_eq!(order(Fusion::Cover, 9), [0, 2, 1]);
+        assert_eq!((order(Fusion::Turns, 2), order(Fusion::Cover, 0)), (vec![0, 2], vec![]));
+        assert!(Fusion::Cover.combine(&corpus, &[], 5).is_empty());
+    }
+
+    #[test]
+    fn lists_are_merged_in_turn_without_repeats_and_each_passage_knows_its_list() {
+        let list = |numbers: &[u32]| numbers.iter().copied().map(PassageIx).collect::<Vec<_>>();
+        let lists = [list(&[1, 2, 3]), list(&[1, 4]), list(&[]), list(&[5, 2, 6, 7])];
+        let merged: Vec<(u32, usize)> = round_robin(&lists, 100).iter().map(|(p, i)| (p.0, *i)).collect();
+        assert_eq!(merged, [(1, 0), (5, 3), (2, 0), (4, 1), (3, 0), (6, 3), (7, 3)]);
+        assert_eq!(round_robin(&lists, 2).len(), 2);
+        assert!(round_robin(&[], 5).is_empty());
+        assert!(round_robin(&lists, 0).is_empty());
+    }
 
     fn corpus() -> Corpus {
         Corpus::builtin(

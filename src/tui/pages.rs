@@ -9,15 +9,30 @@ use super::screens::detectors::screen::Detectors;
 use super::screens::help::screen::Help;
 use super::screens::labelling::update::Labels;
 use super::screens::lanes::update::Lanes;
+use super::screens::passage::editor::WhatIf;
 use super::screens::passage::screen::Open;
 use super::screens::reader::update::Reader;
 use super::screens::statements::screen::Statements;
+use super::screens::sycophancy::lab::FramingLab;
 use super::screens::sycophancy::screen::AsEitherSide;
 use super::screens::tune::update::Tune;
 
 /// All screens. The lanes come first; the order of the others does not matter.
-pub static PAGES: [&dyn Page; 11] =
-    [&Lanes, &Open, &Statements, &Tune, &AsEitherSide, &Compare, &Bias, &Reader, &Labels, &Detectors, &Help];
+pub static PAGES: [&dyn Page; 13] = [
+    &Lanes,
+    &Open,
+    &WhatIf,
+    &Statements,
+    &Tune,
+    &AsEitherSide,
+    &FramingLab,
+    &Compare,
+    &Bias,
+    &Reader,
+    &Labels,
+    &Detectors,
+    &Help,
+];
 
 /// Returns the screen of that name, or the lanes if there is none.
 pub fn page(screen: Screen) -> &'static dyn Page {

@@ -203,7 +203,7 @@ fn offer_statements(app: &mut App) {
 fn watched(app: &mut App, action: Action) -> Vec<Effect> {
     let before = switches::may_change(app, action).then(|| question::state(app));
     let opened = PAGES.into_iter().find(|page| page.opened_by() == Some(action));
-    let from_here = app.screen == Screen::LANES || action == Action::Help;
+    let from_here = app.screen == Screen::LANES || matches!(action, Action::Help | Action::FramingLab);
     let effects = match (action, opened.filter(|_| from_here)) {
         (Action::Undo, _) if switches::is_here(app) => switches::undo(app),
         (Action::Redo, _) if switches::is_here(app) => switches::redo(app),

@@ -22,12 +22,13 @@ use store::Searched;
 mod double_tests;
 pub mod engines;
 mod fetch;
-mod host;
 mod manners;
 pub mod search;
 #[cfg(test)]
 mod site;
 mod store;
+
+use store::host;
 
 pub use engines::Provider;
 pub use manners::{Manners, SearchError, WebError, anywhere, public};

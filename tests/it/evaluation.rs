@@ -1781,3 +1781,89 @@ mod covering {
         }
     }
 }
+
+#[test]
+fn framing_measures_every_wording_and_reads_the_pairs_of_nevir() {
+    let place = TempDir::new().unwrap();
+    sets(place.path());
+    let run = |arguments: &[&str]| command(place.path(), "data", arguments).output().unwrap();
+    let plan = ["eval", "framing", "--lanes", "bm25", "--label-source", "gold", "--format", "json"];
+    let table = json(&good(run(&[&plan[..], &["--questions", "few.jsonl", "--plots", "plots"]].concat())));
+    let sensitivity = table["rows"][0]["measures"]["sensitivity"]["mean"].as_f64().unwrap();
+    assert!(sensitivity > 0.0 && sensitivity < 1.0, "{table}");
+    let wordings = &table["further"][0];
+    assert_eq!(wordings["rows"].as_array().unwrap().len(), 10, "{wordings}");
+    assert_eq!(wordings["rows"][0]["measures"]["distance"]["mean"], 0.0);
+    assert!(place.path().join("plots/framing-sensitivity.svg").is_file());
+
+    // BM25 shares no word with either passage of the second pair, so both queries leave them level.
+    let lines = concat!(
+        "{\"id\":\"a\",\"WorkerId\":1,\"q1\":\"cats without tails\",\"q2\":\"dogs with tails\",\"doc1\":\"Manx cats.\",\"doc2\":\"Old dogs.\"}\n",
+        "{\"id\":\"b\",\"q1\":\"one\",\"q2\":\"two\",\"doc1\":\"sea\",\"doc2\":\"land\"}\n"
+    );
+    fs::write(place.path().join("pairs.jsonl"), lines).unwrap();
+    let pairs = |file| run(&["eval", "framing", "--pairs", file, "--lanes", "bm25", "--format", "json"]);
+    let table = json(&good(pairs("pairs.jsonl")));
+    assert_eq!(table["rows"][0]["measures"]["pairwise"]["mean"], 0.5, "{table}");
+    assert_eq!(table["rows"][0]["measures"]["q1 right"]["mean"], 0.5, "{table}");
+    fs::write(place.path().join("bad.jsonl"), "{\"q1\":\"a\",\"q2\":\"b\",\"doc1\":\"c\"}\n").unwrap();
+    refused(pairs("bad.jsonl"), &["bad.jsonl:1", "q1, q2, doc1 and doc2"]);
+    fs::write(place.path().join("same.jsonl"), "{\"q1\":\"a\",\"q2\":\"a\",\"doc1\":\"c\",\"doc2\":\"d\"}\n")
+        .unwrap();
+    refused(pairs("same.jsonl"), &["same.jsonl:1", "two different queries"]);
+    fs::write(place.path().join("none.jsonl"), "").unwrap();
+    refused(pairs("none.jsonl"), &["none.jsonl", "q1, q2, doc1 and doc2"]);
+    refused(run(&["eval", "berds", "--pairs", "pairs.jsonl"]), &["--pairs", "eval framing"]);
+}
+
+#[test]
+fn asking_n_times_is_measured_against_one_deeper_list_of_the_same_cost() {
+    let place = TempDir::new().unwrap();
+    sets(place.path());
+    let run = |arguments: &[&str]| command(place.path(), "data", arguments).output().unwrap();
+    let plan = ["eval", "ask", "--label-source", "gold", "--format", "json", "--questions", "few.jsonl"];
+    let table =
+        json(&good(run(&[&plan[..], &["--lanes", "bm25", "--times", "4", "--plots", "plots"]].concat())));
+    let mean =
+        |row: usize, n: usize| table["rows"][row]["measures"][format!("n={n}")]["mean"].as_f64().unwrap();
+    // Asked once, all three are the first five passages of one list.
+    assert_eq!((mean(0, 1), mean(1, 1)), (mean(2, 1), mean(2, 1)), "{table}");
+    assert!((1..4).all(|n| mean(1, n) <= mean(1, n + 1) && mean(2, n) <= mean(2, n + 1)), "{table}");
+    assert!(fs::read_to_string(place.path().join("plots/ask-over-n.svg")).unwrap().contains("n queries"));
+    refused(run(&[&plan[..], &["--lane", "bm25+ask@3"]].concat()), &["bm25", "+ask@1 to +ask@8"]);
+    refused(run(&["eval", "berds", "--times", "3"]), &["--times", "eval ask"]);
+    refused(run(&["search", "zoos", "--lane", "bm25+ask@0"]), &["from 1 to 20", "rrf, turns, cover"]);
+    let search = |lane: &str| {
+        json(&good(run(&[
+            "search",
+            "Should zoos be banned?",
+            "--lane",
+            lane,
+            "--label-source",
+            "gold",
+            "--format",
+            "json",
+        ])))
+    };
+    let found = search("bm25+ask@3,by=cover");
+    let steps = found["lanes"][0]["steps"].as_array().unwrap();
+    assert_eq!(steps.last().unwrap()["queries"].as_array().unwrap().len(), 3, "{found}");
+}
+
+#[test]
+fn edits_move_a_passage_of_every_lane_and_an_unknown_one_is_refused() {
+    let place = TempDir::new().unwrap();
+    sets(place.path());
+    let run = |arguments: &[&str]| command(place.path(), "data", arguments).output().unwrap();
+    let plan = ["eval", "edit", "--questions", "few.jsonl", "--format", "json"];
+    let named = [&plan[..], &["--lanes", "bm25,hybrid", "--edits", "longer,shorter,first-last"]].concat();
+    let table = json(&good(run(&named)));
+    let measure = |row: usize, name: &str| table["rows"][row]["measures"][name]["mean"].as_f64().unwrap();
+    assert_eq!(table["rows"].as_array().unwrap().len(), 6, "{table}");
+    // BM25 counts words, so their order changes nothing: equal scores count half.
+    assert_eq!((measure(2, "higher@5"), measure(2, "ranks@5")), (0.5, 0.0), "{table}");
+    assert!((0..6).all(|row| (0.0..=1.0).contains(&measure(row, "higher@5"))), "{table}");
+    refused(run(&[&plan[..], &["--edits", "louder"]].concat()), &["louder", "source-named, source-removed"]);
+    refused(run(&[&plan[..], &["--lane", "bm25+mmr"]].concat()), &["bm25", "switches"]);
+    refused(run(&["eval", "berds", "--edits", "longer"]), &["--edits", "eval edit"]);
+}

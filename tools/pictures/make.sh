@@ -49,6 +49,8 @@ picture ascii 80x24 "$asked" --theme mono --ascii
 picture read 140x40 "$asked<Enter><Wait>"
 picture tune 140x40 "${asked}llt<Wait>"
 picture reader 140x40 "${asked}r<Wait>"
+picture framing 140x40 "${asked}lyw<Wait>jjj"
+picture what-if 140x40 "${asked}l<Enter><Wait>c<Wait><Down><Wait>"
 picture help 140x40 "${asked}?"
 "$PARALLAX" demo tools/pictures/tour.session.jsonl --out docs/pictures/tour.svg
 du -bc docs/pictures/*.svg docs/pictures/*.png | tail -1

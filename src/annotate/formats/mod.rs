@@ -25,12 +25,14 @@ use super::material::{Material, Row, RowError};
 use crate::measure::PerspectiveError;
 
 pub mod argilla;
-pub mod berds;
 mod format;
-pub mod jsonl;
 pub mod label_studio;
 pub mod qrels;
 pub mod tsv;
+
+pub use argilla::jsonl;
+
+pub use qrels::berds;
 
 pub use format::Format;
 

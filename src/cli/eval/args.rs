@@ -1,16 +1,17 @@
 //! The arguments of `parallax eval`, its question sets one by one, and the thresholds of `--fail-under`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use anyhow::bail;
 use clap::ValueEnum;
 
+use super::estimates::Threshold;
+use crate::cli::eval::edit::EditArgs;
+use crate::cli::eval::framing::FramingArgs;
 use crate::cli::options::{Common, Layout, SetOf, SwitchArgs, Tune, set_name};
 use crate::cli::provenance::content_hash;
 use crate::engine::Recipe;
 use crate::measure::seeded::hashed;
-use crate::report::table::Table;
 
 /// `parallax eval`
 #[derive(Debug, clap::Args)]
@@ -127,6 +128,12 @@ pub struct Eval {
     /// How many passages per root query count in the shares of the sides.
     #[arg(help_heading = "Options of pir", long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=100), default_value_t = 1)]
     pub bias_k: u16,
+    /// Of eval framing and ask.
+    #[command(flatten)]
+    pub framing: FramingArgs,
+    /// Of eval edit.
+    #[command(flatten)]
+    pub edit: EditArgs,
     /// Skip a passage whose id equals the question's.
     #[arg(help_heading = "Options of trec", long)]
     pub ignore_identical_ids: bool,
@@ -159,6 +166,13 @@ pub enum Suite {
     Bias,
     /// How far the results follow the wording of the question (BERDS, Figure 3).
     Sycophancy,
+    /// How much the wording of a question decides: every lane asked neutrally, as either side, loaded, excluding, negated, as keywords and
+    /// as a person; whether it reads a negation, also on pairs of NevIR (--pairs FILE).
+    Framing,
+    /// What asking n times buys: MRecall of the lists of n wordings against one deeper list at the same cost (+ask@n).
+    Ask,
+    /// What the words of a passage do to its rank: a source named or removed, tone, length, order, numbers, hedges, or a language model's words.
+    Edit,
     /// What a reader concludes from the first k: the stance of each lane. For questions with passages and gold answers: whether a
     /// reader is right at each k (--reader PATH, --llm URL or --answers FILE; detrimental contexts, Tables 1 to 5
     /// and Figures 1 to 4 and 7; PIR, Table 5).
@@ -284,66 +298,6 @@ pub fn find_row(option: &str, name: &str, rows: &[String]) -> anyhow::Result<usi
     }
 }
 
-/// The least mean that one lane must reach.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Threshold {
-    lane: String,
-    measure: String,
-    least: f64,
-}
-
-impl FromStr for Threshold {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let parts = || {
-            let (name, least) = text.split_once(">=")?;
-            // A lane may hold colons, a measure holds none.
-            let (lane, measure) = name.trim().rsplit_once(':')?;
-            let least = least.trim().parse::<f64>().ok().filter(|least| least.is_finite())?;
-            Some(Threshold { lane: lane.trim().into(), measure: measure.trim().into(), least })
-        };
-        match parts() {
-            Some(bound) => Ok(bound),
-            None => {
-                bail!("--fail-under `{text}`: expected LANE:MEASURE>=NUMBER, such as minilm:MRecall@5>=0.3")
-            }
-        }
-    }
-}
-
-impl Threshold {
-    /// The row that it names.
-    fn row(&self, rows: &[String]) -> anyhow::Result<usize> {
-        find_row("--fail-under", &self.lane, rows)
-    }
-
-    /// Why the table fails it; `None` if it passes.
-    ///
-    /// # Errors
-    /// The table has no such lane or measure.
-    pub fn failure(&self, table: &Table) -> anyhow::Result<Option<String>> {
-        let tables = || std::iter::once(table).chain(&table.further);
-        let found = tables().find_map(|table| {
-            let column = table.columns.iter().position(|head| head.name.eq_ignore_ascii_case(&self.measure));
-            Some((table, column?))
-        });
-        let Some((table, column)) = found else {
-            let heads = tables().flat_map(|table| &table.columns);
-            let columns: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
-            bail!("--fail-under: there is no measure `{}`, only {}", self.measure, columns.join(", "));
-        };
-        let rows: Vec<String> = table.rows.iter().map(|row| row.lane.clone()).collect();
-        let row = &table.rows[self.row(&rows)?];
-        let mean = row.cells[column].as_ref().map(|cell| cell.mean);
-        Ok(match mean {
-            Some(mean) if mean >= self.least => None,
-            Some(mean) => Some(format!("{} {} is {mean:.4}, below {}", row.lane, self.measure, self.least)),
-            None => Some(format!("{} {} could not be measured", row.lane, self.measure)),
-        })
-    }
-}
-
 /// The options of each question set, with its name. Labels are given once for all sets, or once per set in the same order.
 ///
 /// # Errors
@@ -446,29 +400,6 @@ pub fn seed(common: &Common) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::table::{Cell, Row};
-
-    fn table(mean: f64) -> Table {
-        let cell = Cell { mean, n: 1, ..Cell::default() };
-        let row = Row { lane: "bm25@k1=0.9,b=0.4".into(), cells: vec![Some(cell)], ..Row::default() };
-        Table { columns: vec!["MRecall@5".into()], rows: vec![row], ..Table::default() }
-    }
-
-    #[test]
-    fn a_threshold_holds_or_says_by_how_much_it_fails() {
-        let threshold: Threshold = "bm25:mrecall@5>=0.3".parse().unwrap();
-        assert_eq!(threshold.failure(&table(0.3)).unwrap(), None);
-        assert!(threshold.failure(&table(0.29)).unwrap().unwrap().contains("is 0.2900, below 0.3"));
-    }
-
-    #[test]
-    fn a_run_may_be_named_without_its_folder() {
-        let rows = ["bm25", "run:data/a.json", "run:data/a.json+mmr@0.75"].map(String::from);
-        let row = |text: &str| text.parse::<Threshold>().unwrap().row(&rows).ok();
-        assert_eq!(row("run:a.json:nDCG@10>=.5"), Some(1));
-        assert_eq!(row("run:a.json+mmr:nDCG@10>=.5"), Some(2));
-        assert_eq!(row("run:other/a.json:nDCG@10>=.5"), None);
-    }
 
     #[test]
     fn a_set_and_a_switch_to_tune_are_read_or_refused_with_what_was_expected() {
@@ -482,16 +413,6 @@ mod tests {
         assert_eq!((tune.switch.as_str(), tune.values.len()), ("mmr", 2));
         for text in ["mmr", "mmr=", "mmr=2", "shuffle=.5", "pap=0"] {
             assert!(text.parse::<Tune>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_threshold_that_names_nothing_is_an_error() {
-        for text in ["", "bm25>=1", "bm25:MRecall@5", "bm25:MRecall@5>=x", "bm25:MRecall@5>=nan"] {
-            assert!(text.parse::<Threshold>().is_err(), "{text}");
-        }
-        for text in ["minilm:MRecall@5>=0", "bm25:Prec@5>=0"] {
-            assert!(text.parse::<Threshold>().unwrap().failure(&table(1.0)).is_err(), "{text}");
         }
     }
 }

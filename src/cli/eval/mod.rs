@@ -6,8 +6,10 @@ pub mod args;
 mod berds;
 mod bias;
 mod corrected;
+mod edit;
 mod estimates;
 mod extract;
+mod framing;
 mod lanes;
 mod pir;
 mod reader;
@@ -79,6 +81,15 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
              --label-source gold or --label-source human"
         );
     }
+    if (args.framing.pairs.is_some() || args.framing.persona.is_some()) && args.suite != Suite::Framing {
+        bail!("--pairs and --persona are for eval framing");
+    }
+    if (args.framing.times.is_some() || args.framing.by.is_some()) && args.suite != Suite::Ask {
+        bail!("--times and --by are for eval ask");
+    }
+    if !args.edit.edits.is_empty() && args.suite != Suite::Edit {
+        bail!("--edits is for eval edit");
+    }
     let compares = args.baseline.is_some() || args.compare_to.is_some() || args.all_pairs;
     if compares
         && (args.correct.is_some() || !matches!(args.suite, Suite::Berds | Suite::Coverage | Suite::Trec))
@@ -130,6 +141,9 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
             (None, Suite::Bias) => bias::table(&common, args)?,
             (None, Suite::Reader) => reader::table(&common, args)?,
             (None, Suite::Sycophancy) => berds::sycophancy(&common, args)?,
+            (None, Suite::Framing) => framing::table(&common, args)?,
+            (None, Suite::Ask) => framing::ask(&common, args)?,
+            (None, Suite::Edit) => edit::table(&common, args)?,
         };
         let Some(table) = table else {
             writeln!(

@@ -111,8 +111,19 @@ impl Base {
 
     /// The first reason why these switches cannot be used, as a sentence; `None` if they can.
     pub fn refuses(&self, switches: &Switches) -> Option<&'static str> {
+        let ask = switches.ask.and_then(|_| self.refuses_wordings());
         let project = switches.project.as_ref().and_then(|project| self.refuses_projection(project.variant));
-        project.or_else(|| self.refuses_expansion(switches.expand.as_ref()?.kind))
+        ask.or(project).or_else(|| self.refuses_expansion(switches.expand.as_ref()?.kind))
+    }
+
+    /// Why it cannot be asked in other wordings; `None` if it can.
+    pub fn refuses_wordings(&self) -> Option<&'static str> {
+        match self {
+            Base::Run(_) => {
+                Some("a finished run knows its own questions only and cannot be asked in other wordings")
+            }
+            Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_) => None,
+        }
     }
 
     /// Why its query cannot be projected by this variant; `None` if it can.
@@ -224,6 +235,7 @@ impl Recipe {
         let decimals = match (&self.base, self.switches.expand.as_ref().map(|expand| expand.kind)) {
             // Some systems score in thousands.
             (Base::Run(_), _) if score.abs() >= 1e3 => 0,
+            _ if self.switches.ask.is_some() => 4,
             (_, Some(Kind::Perspectives)) => 4,
             (Base::Bm25(_), _) => 2,
             (Base::Remote(remote), _) if remote.by == By::Terms => 2,

@@ -2,7 +2,8 @@
 //! `hybrid+csqe+pap-plus@2+xquad@.5`.
 //!
 //! A recipe is a retriever with its constants, an engine on another machine (`milvus:URL/COLLECTION`) or a finished run
-//! (`run:PATH`), then switches in any order. They run in this order: expansion, projection, merging, re-ranking.
+//! (`run:PATH`), then switches in any order. They run in this order: wordings, expansion, projection, merging, fusion,
+//! re-ranking.
 
 mod base;
 mod switches;
@@ -12,7 +13,7 @@ mod text;
 
 pub use base::{Base, Recipe, RunFile, fit_apart, titles};
 pub use escape::escaped;
-pub use switches::{Diversify, Listwise, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
+pub use switches::{Ask, Diversify, Listwise, Mmr, Norm, Project, Rerank, Switch, Switches, Toward};
 pub use text::RecipeError;
 
 mod escape {

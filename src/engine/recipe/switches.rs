@@ -7,10 +7,13 @@ use crate::expand::Expand;
 use crate::measure::share;
 use crate::project::Variant;
 use crate::rerank::POOL;
+use crate::retrieve::Fusion;
 
 /// The switches that are on; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Switches {
+    /// The question asked in several wordings at once.
+    pub ask: Option<Ask>,
     /// Words or vectors added to the query.
     pub expand: Option<Expand>,
     /// The query projected toward one perspective.
@@ -30,6 +33,30 @@ pub enum Switch {
     Project,
     /// Re-ranking by verdicts.
     Diversify,
+}
+
+/// Asking in several wordings, whose lists are fused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// How many wordings, the question's own among them.
+    pub times: usize,
+    /// How their lists become one.
+    pub by: Fusion,
+}
+
+impl Ask {
+    /// How many wordings it asks if no number is given: the question and its two sides.
+    pub const USUAL: usize = 3;
+    /// The most wordings.
+    pub const MOST: usize = 20;
+}
+
+impl fmt::Display for Ask {
+    /// `ask@5,by=cover`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ask@{}", self.times)?;
+        if self.by == Fusion::default() { Ok(()) } else { write!(f, ",by={}", self.by.name()) }
+    }
 }
 
 /// How a list is re-ranked.
@@ -171,6 +198,7 @@ impl Switches {
     /// Takes the switches that are off here from `others`.
     pub fn or(self, others: &Switches) -> Self {
         Switches {
+            ask: self.ask.or(others.ask),
             expand: self.expand.clone().or_else(|| others.expand.clone()),
             project: self.project.or_else(|| others.project.clone()),
             rerank: self.rerank.or_else(|| others.rerank.clone()),
@@ -180,6 +208,9 @@ impl Switches {
     /// The short words that follow the retriever's name in a title.
     pub(super) fn title(&self) -> String {
         let mut title = String::new();
+        if let Some(ask) = self.ask {
+            title += &format!(" +{}", ask.to_string().replace('@', " ").replace(",by=", " "));
+        }
         if let Some(expand) = &self.expand {
             title += &format!(" +{}", expand.kind);
             let set = expand.set().iter().map(|(name, value)| format!("{name}={value}"));
@@ -215,6 +246,9 @@ impl Switches {
 impl fmt::Display for Switches {
     /// `+csqe+pap-plus@2+mmr@0.75`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(ask) = self.ask {
+            write!(f, "+{ask}")?;
+        }
         if let Some(expand) = &self.expand {
             write!(f, "+{expand}")?;
         }

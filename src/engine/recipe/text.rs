@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::base::{Base, Recipe, RunFile};
 use super::escape::{escaped, escaped_but, unescaped, unescaped_whole};
-use super::switches::{Diversify, Listwise, Mmr, Norm, Project, Rerank, Switches, Toward};
+use super::switches::{Ask, Diversify, Listwise, Mmr, Norm, Project, Rerank, Switches, Toward};
 use crate::encode::{Named, Source, registry};
 use crate::expand::{Expand, Kind};
 use crate::input;
@@ -14,6 +14,7 @@ use crate::measure::trec::RunOrder;
 use crate::project::Variant;
 use crate::remote::{Place, Remote};
 use crate::rerank::POOL;
+use crate::retrieve::Fusion;
 use crate::retrieve::bm25::Bm25;
 
 /// Why a recipe is wrong.
@@ -153,6 +154,12 @@ fn near<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
 fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
     let (name, options) = text.trim().split_once('@').unwrap_or((text.trim(), ""));
     let name = name.to_ascii_lowercase();
+    if name == "ask" {
+        return match switches.ask.replace(ask(options)?) {
+            None => Ok(switches),
+            Some(_) => Err("one ask@N".into()),
+        };
+    }
     let rerank = match name.as_str() {
         "mmr" => Some(Rerank::Mmr(mmr(options)?)),
         "xquad" => Some(Rerank::Diversify(Diversify::Xquad, weight(options, Switches::BALANCE)?)),
@@ -181,7 +188,7 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
             }
         }
         _ => Err(format!(
-            "a switch: mmr@.75, xquad@.5, pm2@.5, listwise, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; \
+            "a switch: ask@3, mmr@.75, xquad@.5, pm2@.5, listwise, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; \
              found `{name}`{}",
             near(&name, SWITCHES)
         )),
@@ -215,6 +222,32 @@ impl FromStr for Expand {
         let kind = name.parse::<Kind>().map_err(|unknown| error(unknown.to_string()))?;
         expand(kind, options).map_err(|expected| error(format!("expected {expected}")))
     }
+}
+
+/// Reads `N` and `by=NAME`.
+fn ask(options: &str) -> Result<Ask, String> {
+    let mut own = Ask { times: Ask::USUAL, by: Fusion::default() };
+    for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+        let wrong = || {
+            let names = Fusion::ALL.map(Fusion::name).join(", ");
+            format!(
+                "a number of wordings from 1 to {} or by= one of {names} after ask@, found `{option}`",
+                Ask::MOST
+            )
+        };
+        match option.split_once('=') {
+            None => {
+                let times = option.parse().ok().filter(|times| (1..=Ask::MOST).contains(times));
+                own.times = times.ok_or_else(wrong)?;
+            }
+            Some(("by", name)) => {
+                let by = Fusion::ALL.into_iter().find(|by| by.name() == name.trim());
+                own.by = by.ok_or_else(wrong)?;
+            }
+            Some(_) => return Err(wrong()),
+        }
+    }
+    Ok(own)
 }
 
 fn listwise(options: &str) -> Result<Listwise, String> {

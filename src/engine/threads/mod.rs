@@ -8,7 +8,7 @@
 //! | `embedder` | embeds a corpus that has no vectors yet |
 //! | `reader` | explains the rank of the open passage, and finds the sentence that its verdict rests on |
 //! | `annotator` | writes labels by hand to their journal |
-//! | `batch_worker` | makes many lists: a lane in all forms of one switch, lanes asked in three wordings or over the question set; reads lists passage by passage; counts metadata |
+//! | `batch_worker` | makes many lists: a lane in all forms of one switch, lanes asked in many wordings or over the question set; scores and judges edited passages; reads lists passage by passage; counts metadata |
 //! | `model-N` | one per core: embeds passages and judges pairs, for `embedder` and `models` |
 //!
 //! Every order has a [`Turn`]. A later turn stops an earlier one between two passages, and the screen drops replies to an earlier

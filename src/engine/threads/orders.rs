@@ -10,6 +10,7 @@ use crate::annotate::{Act, Item, View};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::registry::NamedDetector;
 use crate::encode::Named;
+use crate::engine::edit::Draft;
 use crate::engine::list::Ranking;
 use crate::engine::query::Query;
 use crate::engine::recipe::Recipe;
@@ -17,6 +18,7 @@ use crate::engine::run::Run;
 use crate::engine::setup::Setup;
 use crate::engine::sycophancy::Sweep;
 use crate::question::Question;
+use crate::question::wordings::Framed;
 use crate::read::Context;
 use crate::work::Stop;
 
@@ -57,6 +59,10 @@ pub enum Batch {
     Sweep(Sweep),
     /// Ask every lane with the question's own words and with either statement.
     Sycophancy(Query),
+    /// Ask every lane in these wordings; without any, in those by rule, or by the language model if one is named.
+    Framing(Query, Option<Vec<Framed>>),
+    /// Score and judge a passage of this lane as it is, and as it was edited; either may be known already.
+    Edit(Recipe, Box<[Option<Draft>; 2]>),
     /// Run every question of the set on every lane.
     Compare(Query),
     /// Judge passages that are to be labelled; their questions come with them.

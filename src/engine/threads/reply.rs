@@ -11,8 +11,11 @@ use crate::corpus::store::Fields;
 use crate::detect::{EvidenceSentence, Rule};
 use crate::engine::compare::Compared;
 use crate::engine::detectors::DetectorEvent;
+use crate::engine::edit::Drafted;
 use crate::engine::explain::Explanation;
+use crate::engine::framing::Framing;
 use crate::engine::judge::Judged;
+use crate::engine::judgments::Judgments;
 use crate::engine::list::Ranking;
 use crate::engine::recipe::Recipe;
 use crate::engine::sycophancy::{Sycophancy, Tally};
@@ -136,7 +139,7 @@ pub enum Reply {
         /// Whether this is the last reply.
         ended: bool,
     },
-    /// A lane was asked in all wordings.
+    /// A lane was asked in the three wordings.
     Sycophancy {
         /// The batch.
         number: u64,
@@ -144,6 +147,26 @@ pub enum Reply {
         lane: usize,
         /// Its answers, or why there are none.
         sycophancy: Result<Arc<Sycophancy>, String>,
+    },
+    /// A lane was asked in all wordings of the framing lab.
+    Framing {
+        /// The batch.
+        number: u64,
+        /// Which lane, from 0.
+        lane: usize,
+        /// Its answers, or why there are none.
+        framing: Result<Arc<Framing>, String>,
+    },
+    /// A passage was scored or judged with other words.
+    Edited {
+        /// The batch.
+        number: u64,
+        /// Whether it is the passage as it is.
+        original: bool,
+        /// Its score and rank, or why there are none; `None` if this reply has only verdicts.
+        scored: Option<Result<Drafted, String>>,
+        /// The model's verdicts, under passage 0, or why there are none; `None` if they come later.
+        judged: Option<Result<Arc<Judgments>, String>>,
     },
     /// A question of the set was run on every lane.
     Compared {

@@ -13,16 +13,19 @@ use crate::detect::{DetectError, LabelSource, PairLabels};
 use crate::encode::Named;
 use crate::engine::compare::compare;
 use crate::engine::detectors::{DetectorEvent, detectors, fetch_detector, language_models};
+use crate::engine::edit::{Draft, judge_draft, score_draft};
 use crate::engine::explain::{explain, index_entry};
+use crate::engine::framing::{framing, worded};
 use crate::engine::judgments::Judgments;
-use crate::engine::list::LaneError;
+use crate::engine::list::{LaneError, Lists};
 use crate::engine::opening::{Opening, SetupError};
 use crate::engine::query::Query;
 use crate::engine::recipe::Recipe;
 use crate::engine::run::{Event, Run};
 use crate::engine::setup::Setup;
 use crate::engine::sycophancy::{sweep, sycophancy};
-use crate::question::Question;
+use crate::question::wordings::{Frame, Framed, Missing, PERSONA};
+use crate::question::{By, Question};
 use crate::read::ReadError;
 use crate::read::incremental::{each_k, reordered, without};
 use crate::work::{Job, Stop, on_all};
@@ -209,7 +212,11 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
         let Some(setup) = shared.setup.get() else { return };
         let lanes = match &batch {
             Batch::Sweep(sweep) => sweep.forms.as_slice(),
-            Batch::Sycophancy(plan) | Batch::Compare(plan) | Batch::Bias(plan, true) => plan.lanes.as_slice(),
+            Batch::Sycophancy(plan)
+            | Batch::Framing(plan, _)
+            | Batch::Compare(plan)
+            | Batch::Bias(plan, true) => plan.lanes.as_slice(),
+            Batch::Edit(recipe, _) => std::slice::from_ref(recipe),
             Batch::Bias(_, false)
             | Batch::Score(..)
             | Batch::Read(_)
@@ -263,6 +270,8 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
                     over_set(setup, &plan, number, &stop, send);
                 }
             }
+            Batch::Edit(recipe, drafts) => edit(setup, number, &recipe, *drafts, &stop, send),
+            Batch::Framing(plan, wordings) => reframe(setup, number, &plan, wordings, &stop, send),
             Batch::Sycophancy(plan) => {
                 for (lane, recipe) in plan.lanes.iter().enumerate() {
                     let sycophancy =
@@ -275,6 +284,66 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
                 }
             }
         }
+    }
+}
+
+/// Scores drafts, the present one first, then judges them.
+fn edit(
+    setup: &Setup,
+    number: u64,
+    recipe: &Recipe,
+    [original, now]: [Option<Draft>; 2],
+    stop: &Stop,
+    send: &SendReply,
+) {
+    let drafts: Vec<(bool, Draft)> =
+        now.map(|draft| (false, draft)).into_iter().chain(original.map(|draft| (true, draft))).collect();
+    let reply = |original, scored, judged| send(Reply::Edited { number, original, scored, judged });
+    for (original, draft) in &drafts {
+        let scored = score_draft(setup, recipe, draft, &mut Lists::default(), stop);
+        if stop.is_set() {
+            return;
+        }
+        reply(*original, Some(scored.map_err(|error| error.to_string())), None);
+    }
+    for (original, draft) in &drafts {
+        let judged = match setup.deep() {
+            0 => Err("not judged: every verdict of a language model costs".to_owned()),
+            _ => judge_draft(setup, draft, stop).map_err(|error| error.to_string()),
+        };
+        if stop.is_set() {
+            return;
+        }
+        reply(*original, None, Some(judged.map(Arc::new)));
+    }
+}
+
+/// Asks every lane in all wordings.
+fn reframe(
+    setup: &Setup,
+    number: u64,
+    plan: &Query,
+    wordings: Option<Vec<Framed>>,
+    stop: &Stop,
+    send: &SendReply,
+) {
+    let words = match wordings {
+        Some(words) => Ok(words),
+        None => worded(setup, &plan.question, PERSONA, setup.llm.is_some(), stop).map(|mut words| {
+            words.push(Framed { frame: Frame::Typed, text: Err(Missing::NoRule), by: By::None });
+            words
+        }),
+    };
+    for (lane, recipe) in plan.lanes.iter().enumerate() {
+        let source = (plan.k, plan.source);
+        let own = words.as_ref().map_err(ToString::to_string).and_then(|words| {
+            framing(setup, recipe, &plan.question, words, source, &[], stop)
+                .map_err(|error| error.to_string())
+        });
+        if stop.is_set() {
+            return;
+        }
+        send(Reply::Framing { number, lane, framing: own.map(Arc::new) });
     }
 }
 

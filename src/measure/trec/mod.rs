@@ -22,7 +22,8 @@ use thiserror::Error;
 pub mod qrels;
 pub mod rank_llm;
 pub mod run;
-pub mod write;
+
+pub use run::write;
 
 pub use qrels::{
     Absent, DiversityQrels, Qrels, diversity_line, grade, read_beir_qrels, read_diversity_qrels,

@@ -47,6 +47,16 @@ pub enum Action {
     ShowRecipe,
     /// Show the configuration.
     ShowSettings,
+    /// Edit the passage or the question, to see what changes.
+    WhatIf,
+    /// Type in the question, or in the passage.
+    EditQuestionToo,
+    /// Make the next edit by rule.
+    NextEdit,
+    /// Make the edit by rule before.
+    PreviousEdit,
+    /// Go back to the words as they are.
+    ResetEdit,
     /// Show only passages that contain certain words.
     Filter,
     /// Leave the filter's line; the filter stays.
@@ -81,6 +91,12 @@ pub enum Action {
     ApplyPerspective,
     /// Ask every lane neutrally and as either side.
     Sycophancy,
+    /// Ask the lanes in more wordings.
+    FramingLab,
+    /// Type the marked wording anew.
+    TypeWording,
+    /// Ask in the words that were typed.
+    ApplyWording,
     /// Show the lanes over the question set.
     Compare,
     /// Show which sides the lanes favour, and whose passages they return.
@@ -228,6 +244,8 @@ pub enum Context {
     Filter,
     /// A passage in full.
     Read,
+    /// A passage being edited in the counterfactual editor.
+    Edit,
     /// The statements being edited.
     Statements,
     /// The tuning screen.
@@ -236,6 +254,10 @@ pub enum Context {
     Toward,
     /// The sycophancy screen.
     Sycophancy,
+    /// The framing lab.
+    Framing,
+    /// A wording being typed in the framing lab.
+    Wording,
     /// The comparison screen.
     Compare,
     /// The labelling screen.
@@ -276,6 +298,7 @@ impl Action {
         Some(match self {
             Action::Tune => Context::Tune,
             Action::Sycophancy => Context::Sycophancy,
+            Action::FramingLab => Context::Framing,
             Action::Compare => Context::Compare,
             Action::Bias => Context::Bias,
             Action::Answers => Context::Answer,
@@ -303,9 +326,12 @@ impl Context {
             Context::Lanes => "lanes",
             Context::Filter => "typing a filter",
             Context::Read => "reading",
+            Context::Edit => "editing a passage",
             Context::Statements => "statements",
             Context::Tune => "tuning",
             Context::Sycophancy => "asking as either side",
+            Context::Framing => "framing lab",
+            Context::Wording => "typing a wording",
             Context::Compare => "comparing",
             Context::Bias => "bias of the lanes",
             Context::Answer => "reader",
@@ -327,8 +353,8 @@ impl Context {
 
     /// Whether text is typed there. In text fields, printable and editing keys cannot be rebound.
     pub fn takes_text(self) -> bool {
-        use Context::{Anywhere, Filter, Note, Palette, Question, Statements, Toward};
-        matches!(self, Question | Filter | Statements | Toward | Note | Palette | Anywhere)
+        use Context::{Anywhere, Edit, Filter, Note, Palette, Question, Statements, Toward, Wording};
+        matches!(self, Question | Filter | Statements | Toward | Note | Palette | Wording | Edit | Anywhere)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Switches and instruments.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use parallax::engine::Batch;
 use parallax::tui::message::Effect;
 use parallax::tui::theme::{Code, Meaning};
 
@@ -81,6 +82,81 @@ fn the_lanes_asked_as_either_side() {
 }
 
 #[test]
+fn the_lanes_asked_in_all_wordings() {
+    looks("framing-140x40", &framing_lab(140, 40), COLOURED);
+    looks("framing-80x24", &framing_lab(80, 24), COLOURED);
+    looks("framing-40x12", &framing_lab(40, 12), COLOURED);
+}
+
+#[test]
+fn a_wording_that_no_rule_makes_offers_typing_and_the_typed_one_is_asked() {
+    let mut app = framing_lab(140, 40);
+    press(&mut app, "jjjjjjjjj");
+    let text = |app: &App| frame(app, COLOURED).unwrap().dump(false);
+    assert!(text(&app).contains("i types a wording of your own"), "{}", text(&app));
+    assert!(press(&mut app, "i<Enter>").is_empty(), "nothing was typed");
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("empty wording")));
+    let effects = press(&mut app, "iClose the zoos!<Enter>");
+    let [Effect::Batch(_, Batch::Framing(_, Some(words)))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(words.last().unwrap().text.as_deref(), Ok("Close the zoos!"));
+    assert!(
+        app.sycophancy_screen.lab.lanes.iter().all(Option::is_none),
+        "the old answers are of other wordings"
+    );
+    press(&mut app, "i<C-u>Should zoos be banned?<Enter>");
+    let words = &app.sycophancy_screen.lab.wordings;
+    assert!(words.last().unwrap().text.is_err(), "the same words are asked once: {words:?}");
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("`neutral`")), "{:?}", app.notice);
+    press(&mut app, "<Esc>");
+    assert_eq!(app.screen, Screen::SYCOPHANCY);
+    press(&mut app, "<Esc>");
+    assert_eq!(app.screen, Screen::LANES);
+}
+
+#[test]
+fn a_passage_with_other_words_beside_the_passage_as_it_is() {
+    looks("what-if-100x30", &what_if(100, 30), COLOURED);
+    looks("what-if-40x12", &what_if(40, 12), COLOURED);
+    let text = frame(&what_if(100, 30), COLOURED).unwrap().dump(false);
+    for part in ["3.90", "2.81", "↓3", "nothing edited enters the corpus"] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+}
+
+#[test]
+fn an_edit_that_empties_a_passage_says_so_and_late_answers_of_other_words_are_dropped() {
+    let mut app = asked(100, 30);
+    let effects = press(&mut app, "<Enter>c");
+    let Some(Effect::Batch(first, Batch::Edit(_, drafts))) = effects.last() else { panic!("{effects:?}") };
+    assert!(drafts[0].is_some() && drafts[1].as_ref() == drafts[0].as_ref(), "nothing is edited yet");
+    let typed = press(&mut app, "x");
+    let [Effect::Batch(number, Batch::Edit(_, drafts))] = typed.as_slice() else { panic!("{typed:?}") };
+    assert!(drafts[1].as_ref().unwrap().passage.text.starts_with('x') && number > first);
+    let late =
+        |original| Reply::Edited { number: *first, original, scored: Some(Err("late".into())), judged: None };
+    update(&mut app, Msg::Engine(late(false)));
+    assert!(app.reading.editor.now.scored.is_none(), "an answer to other words");
+    update(&mut app, Msg::Engine(late(true)));
+    assert!(app.reading.editor.before.scored.is_some(), "the passage as it is has not changed");
+    app.reading.editor.text = Input::new("x".into());
+    let emptied = press(&mut app, "<BS>");
+    let [Effect::Batch(_, Batch::Edit(_, drafts))] = emptied.as_slice() else { panic!("{emptied:?}") };
+    assert!(drafts[1].is_none());
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    assert!(text.contains("left no word of the passage"), "{text}");
+    press(&mut app, "<C-x>");
+    assert!(!app.reading.editor.text.value().is_empty(), "the passage is back");
+    press(&mut app, "<Tab>");
+    let asked = press(&mut app, "?");
+    let [Effect::Batch(_, Batch::Edit(_, drafts))] = asked.as_slice() else { panic!("{asked:?}") };
+    assert!(drafts[1].as_ref().unwrap().question.text.ends_with("??"), "{drafts:?}");
+    assert!(matches!(press(&mut app, "<Esc>").as_slice(), [Effect::StopBatch(_)]));
+    assert_eq!(app.screen, Screen::PASSAGE);
+}
+
+#[test]
 fn figure_3_of_berds_stands_in_the_sycophancy_table_a_line_a_lane_with_delta_of_every_wording() {
     let text = |width| frame(&sycophancy_screen(width, 40), COLOURED).unwrap().dump(false);
     // Shares .4 and .4, .6 and .4, 0 and .6: Δ is 0, 1/3 and nothing.
@@ -118,7 +194,8 @@ fn rows(app: &App) -> Vec<String> {
 #[test]
 fn no_screen_is_half_empty_in_a_large_terminal_and_none_is_empty_in_a_small_one() {
     type Stage = fn(u16, u16) -> App;
-    let stages: [(&str, Stage); 2] = [("compare", comparing), ("sycophancy", sycophancy_screen)];
+    let stages: [(&str, Stage); 3] =
+        [("compare", comparing), ("sycophancy", sycophancy_screen), ("framing", framing_lab)];
     for (name, stage) in stages {
         let large = rows(&stage(140, 40));
         let blank = large.iter().filter(|row| row.is_empty()).count();

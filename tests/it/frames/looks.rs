@@ -49,6 +49,8 @@ fn in_ascii_mode_every_screen_draws_only_ascii() {
         |width, height| tuning(width, height, 2),
         |width, height| tuning(width, height, 3),
         sycophancy_screen,
+        framing_lab,
+        what_if,
         comparing,
         biased,
         biased_set,
@@ -138,6 +140,8 @@ fn a_layout_gives_lanes_more_room_and_passages_fewer_rows() {
 #[test]
 fn instruments_are_drawn_in_every_size() {
     draws_every_size(sycophancy_screen);
+    draws_every_size(framing_lab);
+    draws_every_size(what_if);
     draws_every_size(comparing);
     draws_every_size(biased_set);
     draws_every_size(|width, height| {

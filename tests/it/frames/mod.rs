@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use parallax::corpus::PassageIx;
 use parallax::corpus::store::Fields;
-use parallax::detect::{DetectError, EvidenceSentence, PairLabels};
+use parallax::detect::{DetectError, EvidenceSentence, LabelSource, PairLabels};
+use parallax::engine::edit::Drafted;
 use parallax::engine::recipe::{Diversify, Toward};
 use parallax::engine::{
-    Compared, Explanation, Figures, List, Point, Projected, Share, Step, Sycophancy, Tally, Trace,
+    Compared, Explanation, Figures, Framing, List, Point, Projected, Share, Step, Sycophancy, Tally, Trace,
 };
 use parallax::engine::{ReadEvent, Reply, Sources};
 use parallax::expand::{Added, AddedFrom, Cost, Expansion, Form, Kind, Queries};
@@ -257,6 +258,48 @@ fn sycophancy_screen(width: u16, height: u16) -> App {
     );
     let failed = Err("the model could not be run".into());
     update(&mut app, Msg::Engine(Reply::Sycophancy { number, lane: 1, sycophancy: failed }));
+    app
+}
+
+/// The first lane asked in all wordings, of which each has another order, the second failed, the third on its way.
+fn framing_lab(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, "ywj");
+    let orders = [&[0, 1, 2, 3, 4][..], &[0, 3, 5, 6], &[1, 5, 4], &[0, 1, 2, 3, 4]];
+    let words = app.sycophancy_screen.lab.wordings.clone();
+    let lists = words.into_iter().enumerate().map(|(i, framed)| {
+        let list = framed.text.is_ok().then(|| ranking(&PASSAGES, orders[i % orders.len()], 1.0));
+        (framed, list)
+    });
+    let framing = Framing::of(&app.question, app.k, lists.collect(), app.judgments.clone());
+    let framing = Framing { negation: Some(0.31), exclusion: Some(0.0), ..framing };
+    let number = app.sycophancy_screen.lab.number;
+    update(&mut app, Msg::Engine(Reply::Framing { number, lane: 0, framing: Ok(Arc::new(framing)) }));
+    let failed = Err("the model could not be run".into());
+    update(&mut app, Msg::Engine(Reply::Framing { number, lane: 1, framing: failed }));
+    app
+}
+
+/// The first passage without its first sentence: score and rank fell, and the model is less sure.
+fn what_if(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, "<Enter>c");
+    let first = app.reading.editor.number;
+    let judged = |p: f32, other: f32| {
+        let mut judgments = app.judgments.clone();
+        judgments.source = LabelSource::Model;
+        judgments.write(PassageIx(0), 0, said(p));
+        judgments.write(PassageIx(0), 1, said(other));
+        Some(Ok(Arc::new(judgments)))
+    };
+    let (was, is) = (judged(0.94, 0.02), judged(0.61, 0.05));
+    let drafted = |score, rank| Some(Ok(Drafted { score, rank: Some(rank), depth: 100 }));
+    press(&mut app, "<Down>");
+    let number = app.reading.editor.number;
+    let before = Reply::Edited { number: first, original: true, scored: drafted(3.9, 1), judged: was };
+    update(&mut app, Msg::Engine(before));
+    let now = Reply::Edited { number, original: false, scored: drafted(2.81, 4), judged: is };
+    update(&mut app, Msg::Engine(now));
     app
 }
 

@@ -2,14 +2,18 @@
 //!
 //! May use: as `screens` says.
 
+pub mod editor;
 pub mod screen;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::corpus::PassageIx;
+use tui_input::Input;
+
+use crate::corpus::{Passage, PassageIx};
 use crate::detect::{EvidenceSentence, LabelSource};
-use crate::engine::{Explanation, Ranking, Recipe};
+use crate::engine::edit::Drafted;
+use crate::engine::{Explanation, Judgments, Ranking, Recipe};
 use crate::question::Question;
 use crate::report::marks::Glyphs;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
@@ -18,6 +22,8 @@ use crate::tui::widgets::text::Row;
 impl Screen {
     /// One passage in full.
     pub const PASSAGE: Screen = Screen("passage");
+    /// The counterfactual editor.
+    pub const EDITOR: Screen = Screen("editor");
 }
 
 /// What is shown of the passage that is open.
@@ -62,6 +68,42 @@ pub struct Reading {
     pub text: PassageText,
     /// How many rows of the text are visible at once.
     pub rows: usize,
+    /// The counterfactual editor.
+    pub editor: Editor,
+}
+
+/// What the lane and the model say of one form of the passage.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// Score and rank, once they have arrived, or why there are none.
+    pub scored: Option<Result<Drafted, String>>,
+    /// The model's verdicts under passage 0, once they have arrived, or why there are none.
+    pub judged: Option<Result<Arc<Judgments>, String>>,
+}
+
+/// The state of the editor.
+#[derive(Clone, Debug, Default)]
+pub struct Editor {
+    /// The batch of the present words.
+    pub number: u64,
+    /// The first batch since the editor was opened; replies to earlier ones are dropped.
+    pub since: u64,
+    /// The passage that is edited.
+    pub at: Option<PassageIx>,
+    /// The passage as it is.
+    pub original: Passage,
+    /// Its text now.
+    pub text: Input,
+    /// The question now.
+    pub question: Input,
+    /// Whether the question is typed in, not the text.
+    pub on_question: bool,
+    /// The edit by rule that was made last.
+    pub edit: Option<usize>,
+    /// The answer for the passage and the question as they are.
+    pub before: Answer,
+    /// The answer for the words now.
+    pub now: Answer,
 }
 
 /// The open passage, laid out for one width.
@@ -168,4 +210,22 @@ pub const KEYS: &[Binding] = &[
     bind(Context::Read, &["y"], Action::ShowRecipe, "", "show how the lane's list was made, or the text"),
     bind(Context::Read, &["C"], Action::ShowSettings, "", "show the configuration, or the text"),
     shared::label_source(Context::Read),
+    bind(
+        Context::Read,
+        &["c"],
+        Action::WhatIf,
+        "what if",
+        "edit the passage or the question: score, rank and verdict follow",
+    ),
+    bind(
+        Context::Edit,
+        &["<Tab>"],
+        Action::EditQuestionToo,
+        "question",
+        "type in the question, or in the passage",
+    ),
+    bind(Context::Edit, &["<Down>", "<C-n>"], Action::NextEdit, "edit", "make the next edit by rule"),
+    bind(Context::Edit, &["<Up>", "<C-p>"], Action::PreviousEdit, "", "make the edit by rule before"),
+    bind(Context::Edit, &["<C-x>"], Action::ResetEdit, "as it is", "go back to the words as they are"),
+    bind(Context::Edit, &["<Esc>"], Action::Back, "back", "go back to the passage; the edit is dropped"),
 ];

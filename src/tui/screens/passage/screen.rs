@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{PassageText, View};
+use super::{PassageText, View, editor};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{By, DetectError, NO_SIDE, Outcome, foreign};
 use crate::engine::{Reply, Study};
@@ -130,6 +130,7 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             effects.extend(evidence(app));
             return effects;
         }
+        Action::WhatIf => return editor::open(app),
         Action::RawRecord => return view(app, View::Record),
         Action::IndexEntry => return view(app, View::Index),
         Action::ShowRecipe => return view(app, View::Recipe),

@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, Paragraph};
 
 use super::SycophancyScreen;
 use crate::engine::sycophancy::UNLIKE;
-use crate::engine::{Batch, Ranked, Reply, Sycophancy};
+use crate::engine::{Batch, Judgments, Ranked, Ranking, Reply, Sycophancy};
 use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::App;
@@ -109,7 +109,8 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
 /// Asks all lanes in the three wordings.
 pub fn ask(app: &mut App) -> Vec<Effect> {
     let number = app.next_batch();
-    app.sycophancy_screen = SycophancyScreen { number, lanes: vec![None; app.lanes.len()] };
+    let (lanes, lab) = (vec![None; app.lanes.len()], std::mem::take(&mut app.sycophancy_screen.lab));
+    app.sycophancy_screen = SycophancyScreen { number, lanes, lab };
     vec![Effect::Batch(number, Batch::Sycophancy(app.query()))]
 }
 
@@ -313,28 +314,30 @@ fn draw_lists(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             sycophancy.note.iter().flat_map(|note| paragraph(note, " ", width, Meaning::Warn, theme)),
         );
         let room = usize::from(inner.height).saturating_sub(notes.len());
-        let mut lines = passage_lines(app, theme, sycophancy, usize::from(i), (width, room));
+        let [neutral, own] = [&sycophancy.lists[0], &sycophancy.lists[usize::from(i)]];
+        let mut lines =
+            passage_lines(app, theme, (neutral, own, &sycophancy.judgments), i > 0, (width, room));
         lines.extend(notes);
         frame.render_widget(Paragraph::new(lines), inner);
     }
 }
 
-/// The first k of one wording, each with its move against the neutral list and, where there is room, the beginning of its text; then the
-/// passages of the neutral list that this wording does not retrieve.
-fn passage_lines(
+/// The first k of a list, each with its move against the neutral list if the list is of another wording and, where there is room, the
+/// beginning of its text; then the passages of the neutral list that this wording does not retrieve.
+pub(super) fn passage_lines(
     app: &App,
     theme: Theme,
-    sycophancy: &Sycophancy,
-    wording: usize,
+    (neutral, own, judgments): (&Ranking, &Ranking, &Judgments),
+    moves: bool,
     (width, room): (usize, usize),
 ) -> Vec<Line<'static>> {
-    let own = &sycophancy.lists[wording][..sycophancy.lists[wording].len().min(app.k)];
-    let gone = sycophancy.lists[0].iter().take(app.k).filter(|was| own.iter().all(|own| own.at != was.at));
+    let own = &own[..own.len().min(app.k)];
+    let gone = neutral.iter().take(app.k).filter(|was| own.iter().all(|own| own.at != was.at));
     let gone: Vec<&Ranked> = gone.collect();
     let header = usize::from(!gone.is_empty());
     let each = (room.saturating_sub(header) / (own.len() + gone.len()).max(1)).clamp(1, 4);
     let head = |rank: String, ranked: &Ranked, moved: &str, meaning: Meaning| {
-        let mark = Mark::of_passage(&sycophancy.judgments, ranked.at, &app.question);
+        let mark = Mark::of_passage(judgments, ranked.at, &app.question);
         let title = fit(&safe::line(ranked.passage.heading()), width.saturating_sub(8 + columns_of(moved)));
         let pad = " ".repeat(width.saturating_sub(7 + columns_of(&title) + columns_of(moved)));
         Line::from(vec![
@@ -356,8 +359,8 @@ fn passage_lines(
     };
     let mut lines = Vec::new();
     for (i, ranked) in own.iter().enumerate().take(room) {
-        let moved = match sycophancy.lists[0].rank_of(ranked.at) {
-            _ if wording == 0 => String::new(),
+        let moved = match neutral.rank_of(ranked.at) {
+            _ if !moves => String::new(),
             Some(was) if was > i + 1 => format!("↑{}", was - i - 1),
             Some(was) if was < i + 1 => format!("↓{}", i + 1 - was),
             Some(_) => "=".into(),

@@ -1,0 +1,212 @@
+//! The counterfactual editor: a passage or a question with other words. How the lane's score and rank and the model's verdict would change.
+//!
+//! Nothing edited enters the corpus, an index or the cache of verdicts: term statistics and all other passages stay as they are.
+
+use std::sync::Arc;
+
+use super::judgments::Judgments;
+use super::list::{LaneError, Lists, Ranking};
+use super::query::LaneQuery;
+use super::rank::rank;
+use super::recipe::{Base, Recipe};
+use super::setup::Setup;
+use crate::corpus::{Passage, PassageIx};
+use crate::detect::{LabelSource, PairLabels};
+use crate::encode::Role;
+use crate::expand::Talk;
+use crate::llm::Job;
+use crate::question::Question;
+use crate::retrieve::RetrieveError;
+use crate::retrieve::bm25::{Bm25, TermRetriever};
+use crate::vector::dot;
+use crate::work::{Stop, Stopped};
+
+/// A passage as edited, or a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// The passage that was edited.
+    pub at: PassageIx,
+    /// Its title and text now.
+    pub passage: Passage,
+    /// The question, perhaps with other words.
+    pub question: Question,
+}
+
+/// What a lane and the model say about a draft.
+#[derive(Clone, Debug)]
+pub struct Drafted {
+    /// The lane's score.
+    pub score: f32,
+    /// Its rank among the passages of the corpus, its own original left out; `None` if it is below the end of the list.
+    pub rank: Option<usize>,
+    /// The ranks that the list has.
+    pub depth: usize,
+}
+
+/// Scores a draft as the lane would: by its retriever, without switches, among the other passages as they are.
+///
+/// # Errors
+/// The lane has no scores of its own here (a finished run, a server), the list could not be made, or `stop` was set.
+pub fn score_draft(
+    setup: &Setup,
+    recipe: &Recipe,
+    draft: &Draft,
+    lists: &mut Lists,
+    stop: &Stop,
+) -> Result<Drafted, LaneError> {
+    let plain = recipe.plain();
+    let text = draft.question.text.as_str();
+    let list = rank(setup, &plain, LaneQuery::neutral(&draft.question), lists, stop)?;
+    let others = |list: &Ranking| -> Vec<(PassageIx, f32)> {
+        list.iter().filter(|one| one.at != draft.at).map(|one| (one.at, one.score)).collect()
+    };
+    let contents = draft.passage.contents();
+    let (score, all) = match &plain.base {
+        Base::Bm25(_) | Base::MiniLm | Base::Custom(_) => {
+            (score_of(setup, &plain, text, &draft.passage, &contents)?, others(&list))
+        }
+        Base::Hybrid => {
+            // Its ranks in both lists, which an edited passage takes from others.
+            let mut ranks = Vec::new();
+            let mut sums: Vec<(PassageIx, f32)> = Vec::new();
+            for base in [Base::Bm25(Bm25::default()), Base::MiniLm] {
+                let part = Recipe::from(base);
+                let list = rank(setup, &part, LaneQuery::neutral(&draft.question), lists, stop)?;
+                let own = score_of(setup, &part, text, &draft.passage, &contents)?;
+                let others = others(&list);
+                let at = others.iter().filter(|(_, score)| *score >= own).count();
+                let found = own > 0.0 && at < list.len();
+                ranks.push(found.then_some(at));
+                for (rank, (passage, _)) in others.iter().enumerate() {
+                    // Those below the draft stand one further down.
+                    let rank = rank + usize::from(found && rank >= at);
+                    let part = reciprocal(rank);
+                    match sums.iter_mut().find(|(known, _)| known == passage) {
+                        Some((_, sum)) => *sum += part,
+                        None => sums.push((*passage, part)),
+                    }
+                }
+            }
+            (ranks.into_iter().flatten().map(reciprocal).sum(), sums)
+        }
+        Base::Remote(_) | Base::Run(_) => {
+            return Err(LaneError::NotInRun(
+                "this lane's scores are not made here, so an edited passage has none; try bm25, minilm or hybrid"
+                    .into(),
+            ));
+        }
+    };
+    if stop.is_set() {
+        return Err(Stopped.into());
+    }
+    let above =
+        all.iter().filter(|(at, other)| *other > score || (*other == score && *at < draft.at)).count();
+    let rank = (score > 0.0 && above < list.len()).then_some(above + 1);
+    Ok(Drafted { score, rank, depth: list.len() })
+}
+
+/// 1/(60 + rank), with the rank from 0, as in reciprocal rank fusion.
+fn reciprocal(rank: usize) -> f32 {
+    1.0 / (61.0 + rank as f32)
+}
+
+/// The score of a text by BM25 or by an encoder.
+fn score_of(
+    setup: &Setup,
+    recipe: &Recipe,
+    question: &str,
+    passage: &Passage,
+    contents: &str,
+) -> Result<f32, LaneError> {
+    if let Base::Bm25(constants) = recipe.base {
+        let retriever = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, constants);
+        return Ok(retriever.score_text(&TermRetriever::query_terms(question), contents)?);
+    }
+    let encoder = setup.encoder(recipe.model())?;
+    let query = encoder.encode(question, Role::Query)?;
+    let own = encoder.passage(passage).map_err(RetrieveError::from)?;
+    let similarity = encoder.similarity();
+    Ok(dot(&similarity.unit(&query), &similarity.unit(&own)))
+}
+
+/// The model's verdicts on a draft, under passage 0. They are kept nowhere else.
+///
+/// # Errors
+/// The detector cannot be loaded, or `stop` was set. A verdict that fails is part of the judgments.
+pub fn judge_draft(setup: &Setup, draft: &Draft, stop: &Stop) -> Result<Judgments, LaneError> {
+    let detector = setup.detector()?;
+    let mut judgments = Judgments::new(&draft.question, LabelSource::Model, setup.rule()?);
+    for (side, statement) in draft.question.perspectives.iter().enumerate() {
+        let model = Some(detector.read(&draft.passage, statement, stop));
+        if stop.is_set() {
+            return Err(Stopped.into());
+        }
+        judgments.write(PassageIx(0), side, PairLabels { model, ..PairLabels::default() });
+    }
+    Ok(judgments)
+}
+
+/// A passage as a language model words it.
+///
+/// # Errors
+/// No model is named, it gives no text, the text is the same, or `stop` was set.
+pub fn rewrite(setup: &Setup, passage: &Passage, stop: &Stop) -> Result<Passage, LaneError> {
+    let Some(chat) = setup.chat.as_deref() else {
+        return Err(LaneError::NoOrder(
+            "a language model is to rewrite the passage; name one with --llm URL, or recorded replies with --replies FILE"
+                .into(),
+        ));
+    };
+    let mut talk = Talk::new(chat, stop);
+    let request = setup.prompts.get(Job::Rewrite).request(&[("passage", &passage.text)], 0);
+    let reply = talk.ask(&request)?.map(|reply| reply.text.trim().to_owned());
+    match reply {
+        Some(text) if text.split_whitespace().eq(passage.text.split_whitespace()) => {
+            Err(LaneError::NoOrder(format!("{} gave the passage back as it was", chat.model())))
+        }
+        Some(text) if text.chars().any(char::is_alphanumeric) => Ok(Passage { text, ..passage.clone() }),
+        _ => {
+            let trouble = talk.note("so the passage stays as it is");
+            Err(LaneError::NoOrder(trouble.unwrap_or_else(|| format!("{}: no text", chat.model()))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::opening::Opening;
+
+    #[test]
+    fn a_draft_that_changes_nothing_has_the_score_and_the_rank_of_its_passage_in_every_lane() {
+        let folder = tempfile::tempdir().unwrap();
+        let opening = Opening { data_dir: folder.path().to_owned(), ..Opening::default() };
+        let stop = Stop::never();
+        let setup = Setup::open(&opening, &|_| (), &stop).unwrap();
+        let question = setup.questions[0].clone();
+        for name in ["bm25", "bm25@k1=1.2,b=.75", "minilm", "hybrid", "bm25+mmr"] {
+            let recipe: Recipe = name.parse().unwrap();
+            let mut lists = Lists::default();
+            let list =
+                rank(&setup, &recipe.plain(), LaneQuery::neutral(&question), &mut lists, &stop).unwrap();
+            for place in [0, 3, 17] {
+                let own = &list[place];
+                let passage = Passage::clone(&own.passage);
+                let draft = Draft { at: own.at, passage, question: question.clone() };
+                let scored = score_draft(&setup, &recipe, &draft, &mut lists, &stop).unwrap();
+                assert!(
+                    (scored.score - own.score).abs() < 2e-3 * own.score.abs(),
+                    "{name}: {scored:?} {}",
+                    own.score
+                );
+                assert_eq!(scored.rank, Some(place + 1), "{name}");
+            }
+            let mut passage = Passage::clone(&list[0].passage);
+            (passage.title, passage.text) = (String::new(), "Nothing of it.".into());
+            let draft = Draft { at: list[0].at, passage, question: question.clone() };
+            let scored = score_draft(&setup, &recipe, &draft, &mut lists, &stop).unwrap();
+            assert!(scored.rank.is_none_or(|rank| rank > 1), "{name}: {scored:?}");
+        }
+        assert_eq!(setup.corpus.len(), 600, "nothing edited enters the corpus");
+    }
+}
