@@ -18,9 +18,12 @@ use crossterm::event::{KeyCode, KeyEvent};
 use parallax::detect::LabelSource;
 use parallax::encode::{Encoder, MiniLm, Role};
 use parallax::engine::Engine;
+use parallax::engine::nuggets::THRESHOLD;
 use parallax::engine::{
     self, Event, LaneQuery, Lists, Opening, Query, Recipe, Run, Setup, model_threads, rank,
 };
+use parallax::measure::nuggets::agglomerate;
+use parallax::measure::seeded::SplitMix64;
 use parallax::tui::app::App;
 use parallax::tui::config::{Config, Source};
 use parallax::tui::draw::draw;
@@ -49,6 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     strips()?;
     encoding()?;
     verdicts()?;
+    clustering()?;
     memory("peak memory, one question on the sample", &[], QUESTION, "≤ 300 MB")?;
     match std::env::var_os("PARALLAX_DATA") {
         Some(data) => wiki(&PathBuf::from(data).join("contentious-wiki"))?,
@@ -366,6 +370,29 @@ fn verdicts() -> Result<(), Box<dyn std::error::Error>> {
     report("question → all verdicts of 3 lanes × 5, cold, p50 / max", &figures, "≤ 1000 ms");
     let rate = pairs as f64 / spent.as_secs_f64();
     report("detector, sample passages", &format!("{rate:.0} pairs/s"), "≥ 40 pairs/s");
+    Ok(())
+}
+
+/// Clustering rows around 500 centres, as the sentences of a question are clustered into key points.
+fn clustering() -> Result<(), Box<dyn std::error::Error>> {
+    let mut draw = SplitMix64::new(1);
+    let mut noise = || (0..12).map(|_| draw.below(1_000_001) as f32 / 1e6).sum::<f32>() - 6.0;
+    let mut row = |centre: &[f32], far: f32| -> Vec<f32> {
+        let row: Vec<f32> = centre.iter().map(|x| x + far * noise()).collect();
+        let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
+        row.iter().map(|x| x / length).collect()
+    };
+    let centres: Vec<Vec<f32>> = (0..500).map(|_| row(&[0.0; 384], 1.0)).collect();
+    let rows: Vec<Vec<f32>> = (0..10_000).map(|i| row(&centres[i % 500], 0.04)).collect();
+    let began = Instant::now();
+    let clusters = agglomerate(&rows, THRESHOLD, &|_| (), &Stop::never())?;
+    let took = began.elapsed().as_secs_f64();
+    let count = clusters.iter().max().map_or(0, |last| last + 1);
+    report(
+        &format!("clustering 10,000 sentences into {count} key points"),
+        &format!("{took:.1} s"),
+        "≤ 30 s",
+    );
     Ok(())
 }
 

@@ -1,4 +1,6 @@
 //! Files built into the binary: models, tokenizer, prompts and the demo session. Origin, licence and hashes: `assets/README.md`.
+//!
+//! May use: nothing of this crate.
 
 /// all-MiniLM-L6-v2 as an int8 graph: `input_ids [1, n]` → `embedding [1, 384]`, unit length.
 pub static MINILM: &[u8] = include_bytes!("../assets/minilm/model.int8.onnx");
@@ -15,7 +17,7 @@ pub static DETECTOR_JOINT: &[u8] = include_bytes!("../assets/detector/joint.json
 /// The session that `parallax demo` plays.
 pub static TOUR: &[u8] = include_bytes!("../assets/tour.session.jsonl");
 /// The prompts by name, as the TOML files that `llm::Prompt` reads.
-pub static PROMPTS: [(&str, &str); 19] = [
+pub static PROMPTS: [(&str, &str); 20] = [
     ("detect", include_str!("../assets/prompts/detect.toml")),
     ("detect-one-shot", include_str!("../assets/prompts/detect-one-shot.toml")),
     ("detect-few-shot", include_str!("../assets/prompts/detect-few-shot.toml")),
@@ -30,6 +32,7 @@ pub static PROMPTS: [(&str, &str); 19] = [
     ("listwise", include_str!("../assets/prompts/listwise.toml")),
     ("read", include_str!("../assets/prompts/read.toml")),
     ("read-alone", include_str!("../assets/prompts/read-alone.toml")),
+    ("read-long", include_str!("../assets/prompts/read-long.toml")),
     ("read-sides", include_str!("../assets/prompts/read-sides.toml")),
     ("same-answer", include_str!("../assets/prompts/same-answer.toml")),
     ("extract", include_str!("../assets/prompts/extract.toml")),

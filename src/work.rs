@@ -37,6 +37,8 @@ pub enum Job {
     Gathering,
     /// Pushing a corpus to a remote engine.
     Pushing,
+    /// Clustering sentences.
+    Clustering,
 }
 
 impl Job {
@@ -53,6 +55,7 @@ impl Job {
             Job::Fetching => "fetching, in kB,",
             Job::Gathering => "asking for pages",
             Job::Pushing => "pushing",
+            Job::Clustering => "clustering",
         }
     }
 }
@@ -62,9 +65,9 @@ impl Job {
 pub struct Progress {
     /// Which job.
     pub job: Job,
-    /// Passages done, or kB, or pages.
+    /// Passages done, or kB, pages, sentences.
     pub done: u64,
-    /// Passages in all, or kB, or pages.
+    /// Passages in all, or kB, pages, sentences.
     pub total: u64,
 }
 

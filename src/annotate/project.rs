@@ -328,11 +328,12 @@ impl Project {
         {
             return Err(bad(1, "the drawn questions in the order of the draw".into()));
         }
+        let known: HashSet<&str> = project.questions.iter().map(|question| question.text.as_str()).collect();
         let mut items = Vec::new();
         lines(&folder.join(POOL), |_, line| {
             let item: Item = serde_json::from_str(line)
                 .map_err(|error| format!("a passage with its question and ranks ({error})"))?;
-            if !project.questions.iter().any(|question| question.text == item.question) {
+            if !known.contains(item.question.as_str()) {
                 return Err("a question that is in project.json, word for word".into());
             }
             items.push(item);

@@ -1,5 +1,5 @@
-//! What long commands share: progress on standard error, stopping on a signal, the log file, and the prompts recorded under
-//! `provenance`.
+//! What long commands share: progress on standard error, stopping on a signal, the log file, the prompts recorded under `provenance`, and
+//! the thresholds of `--fail-under`.
 //!
 //! A signal stops the command between two steps. Finished steps are stored, so the same command resumes after them.
 
@@ -7,11 +7,12 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -30,6 +31,7 @@ use crate::llm::{self, Prompts};
 use crate::net;
 use crate::report::Rates;
 use crate::report::safe;
+use crate::report::table::Table;
 use crate::signals::{self, Signal, Which, exit_code};
 use crate::work::{Job, Progress, Stop};
 
@@ -214,9 +216,89 @@ fn jobs(judges: bool, expands: bool, recipes: &[Recipe]) -> Vec<llm::Job> {
     llm::Job::ALL.into_iter().filter(in_use).collect()
 }
 
+/// The row that a lane's name means: its recipe, however it is written; a run may be named without its folder.
+pub fn find_row(option: &str, name: &str, rows: &[String]) -> anyhow::Result<usize> {
+    let recipe = |text: &str| text.parse::<Recipe>();
+    let named = recipe(name);
+    let file = |recipe: &Recipe| recipe.run().and_then(|run| run.path.file_name().map(ToOwned::to_owned));
+    let same = |row: &String| match (recipe(row), &named) {
+        _ if *row == name => true,
+        (Ok(row), Ok(named)) => {
+            let bare = named.run().is_some_and(|run| run.path.components().count() == 1);
+            row == *named || (bare && row.switches == named.switches && file(&row) == file(named))
+        }
+        _ => false,
+    };
+    match rows.iter().position(same) {
+        Some(row) => Ok(row),
+        None => bail!("{option}: there is no lane `{name}`, only {}", rows.join(", ")),
+    }
+}
+
+/// The least mean that one lane must reach.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    lane: String,
+    measure: String,
+    least: f64,
+}
+
+impl FromStr for Threshold {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let parts = || {
+            let (name, least) = text.split_once(">=")?;
+            // A lane may hold colons, a measure holds none.
+            let (lane, measure) = name.trim().rsplit_once(':')?;
+            let least = least.trim().parse::<f64>().ok().filter(|least| least.is_finite())?;
+            Some(Threshold { lane: lane.trim().into(), measure: measure.trim().into(), least })
+        };
+        match parts() {
+            Some(bound) => Ok(bound),
+            None => {
+                bail!("--fail-under `{text}`: expected LANE:MEASURE>=NUMBER, such as minilm:MRecall@5>=0.3")
+            }
+        }
+    }
+}
+
+impl Threshold {
+    /// The row that it names.
+    pub fn row(&self, rows: &[String]) -> anyhow::Result<usize> {
+        find_row("--fail-under", &self.lane, rows)
+    }
+
+    /// Why the table fails it; `None` if it passes.
+    ///
+    /// # Errors
+    /// The table has no such lane or measure.
+    pub fn failure(&self, table: &Table) -> anyhow::Result<Option<String>> {
+        let tables = || std::iter::once(table).chain(&table.further);
+        let found = tables().find_map(|table| {
+            let column = table.columns.iter().position(|head| head.name.eq_ignore_ascii_case(&self.measure));
+            Some((table, column?))
+        });
+        let Some((table, column)) = found else {
+            let heads = tables().flat_map(|table| &table.columns);
+            let columns: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
+            bail!("--fail-under: there is no measure `{}`, only {}", self.measure, columns.join(", "));
+        };
+        let rows: Vec<String> = table.rows.iter().map(|row| row.lane.clone()).collect();
+        let row = &table.rows[self.row(&rows)?];
+        let mean = row.cells[column].as_ref().map(|cell| cell.mean);
+        Ok(match mean {
+            Some(mean) if mean >= self.least => None,
+            Some(mean) => Some(format!("{} {} is {mean:.4}, below {}", row.lane, self.measure, self.least)),
+            None => Some(format!("{} {} could not be measured", row.lane, self.measure)),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::table::{Cell, Row};
 
     #[test]
     fn prompts_that_judge_or_expand_are_given_with_their_hashes() {
@@ -231,5 +313,37 @@ mod tests {
         assert_ne!(other["detect"]["hash"], used["detect"]["hash"]);
         assert_eq!(other.as_object().map(Map::len), Some(1), "nothing expands");
         assert_eq!(by_job(&builtin, &jobs(false, true, &lanes(&["bm25", "bm25+rm3"]))), None);
+    }
+
+    fn table(mean: f64) -> Table {
+        let cell = Cell { mean, n: 1, ..Cell::default() };
+        let row = Row { lane: "bm25@k1=0.9,b=0.4".into(), cells: vec![Some(cell)], ..Row::default() };
+        Table { columns: vec!["MRecall@5".into()], rows: vec![row], ..Table::default() }
+    }
+
+    #[test]
+    fn a_threshold_holds_or_says_by_how_much_it_fails() {
+        let threshold: Threshold = "bm25:mrecall@5>=0.3".parse().unwrap();
+        assert_eq!(threshold.failure(&table(0.3)).unwrap(), None);
+        assert!(threshold.failure(&table(0.29)).unwrap().unwrap().contains("is 0.2900, below 0.3"));
+    }
+
+    #[test]
+    fn a_run_may_be_named_without_its_folder() {
+        let rows = ["bm25", "run:data/a.json", "run:data/a.json+mmr@0.75"].map(String::from);
+        let row = |text: &str| text.parse::<Threshold>().unwrap().row(&rows).ok();
+        assert_eq!(row("run:a.json:nDCG@10>=.5"), Some(1));
+        assert_eq!(row("run:a.json+mmr:nDCG@10>=.5"), Some(2));
+        assert_eq!(row("run:other/a.json:nDCG@10>=.5"), None);
+    }
+
+    #[test]
+    fn a_threshold_that_names_nothing_is_an_error() {
+        for text in ["", "bm25>=1", "bm25:MRecall@5", "bm25:MRecall@5>=x", "bm25:MRecall@5>=nan"] {
+            assert!(text.parse::<Threshold>().is_err(), "{text}");
+        }
+        for text in ["minilm:MRecall@5>=0", "bm25:Prec@5>=0"] {
+            assert!(text.parse::<Threshold>().unwrap().failure(&table(1.0)).is_err(), "{text}");
+        }
     }
 }

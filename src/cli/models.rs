@@ -1,4 +1,4 @@
-//! `parallax models`: lists encoders and detectors, fetches them from the hub, and checks them.
+//! `parallax models`: lists encoders, re-rankers and detectors, fetches them from the hub, and checks them.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,6 +14,7 @@ use crate::corpus::Passage;
 use crate::detect::registry::NamedDetector;
 use crate::detect::{CustomCrossEncoder, Detector};
 use crate::encode::family::Config;
+use crate::encode::reranker::{self, RERANKERS, Reranker};
 use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Role, Source, registry};
 use crate::encode::{HubError, Manifest, hub::Hub};
 use crate::engine::detectors::{DetectorOffer, FetchError, detectors, fetch_detector};
@@ -37,18 +38,23 @@ pub enum ModelsAction {
     /// List the encoders: built in, downloaded, and on the hub with their sizes.
     List {
         /// List the detectors instead, with what they measured on our test.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "rerankers")]
         detectors: bool,
+        /// List the re-rankers instead, for +rerank@NAME.
+        #[arg(long)]
+        rerankers: bool,
     },
-    /// Download an encoder or a detector from the hub. HF_ENDPOINT names another hub, HF_TOKEN is sent to it, HF_HUB_OFFLINE forbids downloads.
+    /// Download an encoder, a re-ranker or a detector from the hub. HF_ENDPOINT names another hub, HF_TOKEN is sent to it, HF_HUB_OFFLINE forbids downloads.
     Get {
-        /// A name that `models list` or `models list --detectors` prints, or hf:ORG/MODEL.
+        /// A name that `models list`, with --detectors or --rerankers or without, prints, or hf:ORG/MODEL.
         name: String,
     },
     /// Check a downloaded encoder: its files, and that it ranks a relevant passage above an irrelevant one. Or a detector: its files, its
-    /// classes, and that it finds a passage for a statement likelier to support it than one against it.
+    /// classes, and that it finds a passage for a statement likelier to support it than one against it. Or a re-ranker, which must score a
+    /// relevant passage above an irrelevant one; name one that has no short name as rerank@hf:ORG/MODEL or rerank@path:FOLDER.
     Check {
-        /// A name that `models list` or `models list --detectors` prints, hf:ORG/MODEL or path:FOLDER, with options if you like.
+        /// A name that `models list`, with --detectors or --rerankers or without, prints, hf:ORG/MODEL or path:FOLDER, with options if you
+        /// like.
         name: String,
     },
 }
@@ -60,12 +66,14 @@ pub enum ModelsAction {
 pub fn run(common: &Common, args: &Models) -> anyhow::Result<ExitCode> {
     let models = common.opening().data_dir.join(MODELS);
     match &args.action {
-        ModelsAction::List { detectors: false } => list(&models),
-        ModelsAction::List { detectors: true } => list_detectors(&models),
+        ModelsAction::List { detectors: true, .. } => list_detectors(&models),
+        ModelsAction::List { rerankers: true, .. } => list_rerankers(&models),
+        ModelsAction::List { .. } => list(&models),
         ModelsAction::Get { name } => get(name, &models, common.offline),
-        ModelsAction::Check { name } => match NamedDetector::find(name) {
-            Some(detector) => check_detector(detector, &models),
-            None => check(name, &models),
+        ModelsAction::Check { name } => match (NamedDetector::find(name), reranker_named(name)?) {
+            (Some(detector), _) => check_detector(detector, &models),
+            (None, Some(source)) => check_reranker(&source, &models),
+            (None, None) => check(name, &models),
         },
     }
 }
@@ -116,6 +124,29 @@ fn list_detectors(models: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn list_rerankers(models: &Path) -> anyhow::Result<ExitCode> {
+    let mut out = io::BufWriter::new(safe::stdout());
+    writeln!(out, "name\tstate\tMB\tarchitecture\tlicence\trepository")?;
+    for Reranker { name, repository, licence, megabytes, architecture } in &RERANKERS {
+        let state = if here(models, repository).is_some() { "here" } else { "on the hub" };
+        writeln!(out, "{name}\t{state}\t{megabytes}\t{architecture}\t{licence}\t{repository}")?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The re-ranker that a short name or `rerank@NAME` names; `None` if the name is not one of a re-ranker.
+fn reranker_named(name: &str) -> anyhow::Result<Option<Source>> {
+    let bare = name.trim_start_matches('+').strip_prefix("rerank@");
+    match bare.or_else(|| reranker::entry(name).map(|entry| entry.name)) {
+        Some(name) => match reranker::source(name) {
+            Ok(source) => Ok(Some(source)),
+            Err(expected) => bail!("expected {expected}"),
+        },
+        None => Ok(None),
+    }
+}
+
 fn get_detector(detector: &NamedDetector, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
     let (meter, stop) = (Meter::default(), stop_on_signal()?);
     match fetch_detector(detector, models, offline, &|progress| meter.show(progress), &stop) {
@@ -133,7 +164,11 @@ fn get(name: &str, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
         return get_detector(detector, models, offline);
     }
     anyhow::ensure!(!offline, "--offline: models are not fetched; leave it out to fetch {name}");
-    let named = named(name)?;
+    let scorer = reranker_named(name)?;
+    let named = match &scorer {
+        Some(source) => Some(Named::from(source.clone())),
+        None => named(name)?,
+    };
     let Some(named) = named.filter(|named| !named.source.repositories().is_empty()) else {
         bail!(
             "`{name}` is there already; from the hub come hf:ORG/MODEL and the names that `models list` shows"
@@ -151,7 +186,10 @@ fn get(name: &str, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
         };
         writeln!(safe::stderr(), "{repository} is in {}", place.display())?;
     }
-    writeln!(safe::stdout(), "{}", Recipe::from(Base::Custom(named.into())))?;
+    match &scorer {
+        Some(source) => writeln!(safe::stdout(), "bm25+rerank@{}", reranker::name(source))?,
+        None => writeln!(safe::stdout(), "{}", Recipe::from(Base::Custom(named.into())))?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -207,6 +245,31 @@ fn check_detector(detector: &NamedDetector, models: &Path) -> anyhow::Result<Exi
 const QUESTION: &str = "Should zoos be banned?";
 const NEAR: &str = "Zoos should be closed, because wild animals suffer when they are kept in cages.";
 const FAR: &str = "Stir the butter and the sugar, then add two eggs and a spoon of flour.";
+
+fn check_reranker(source: &Source, models: &Path) -> anyhow::Result<ExitCode> {
+    let mut out = safe::stdout();
+    let folder = reranker::place(source, models)?;
+    if !source.repositories().is_empty() {
+        let manifest = Manifest::read(&folder)?;
+        manifest.check(&folder)?;
+        writeln!(
+            out,
+            "ok\t{} files of {} at {}",
+            manifest.files.len(),
+            manifest.repository,
+            &manifest.revision
+        )?;
+    }
+    let model = reranker::load(source, models)?;
+    writeln!(out, "ok\t{}: one score for a passage and a question", model.key())?;
+    let score = model.with_query(QUESTION)?;
+    let of = |text: &str| score(&Passage { text: text.into(), ..Passage::default() });
+    let (near, far) = (of(NEAR)?, of(FAR)?);
+    let good = near > far;
+    let word = if good { "ok" } else { "FAILED" };
+    writeln!(out, "{word}\ta passage on the question scores {near:.3}, one on something else {far:.3}")?;
+    Ok(ExitCode::from(u8::from(!good)))
+}
 
 fn check(name: &str, models: &Path) -> anyhow::Result<ExitCode> {
     let mut out = safe::stdout();

@@ -65,8 +65,9 @@ pub struct Common {
     /// A statement that answers the question; repeat for more. Default: those of the question set, otherwise two made by rules.
     #[arg(help_heading = CORPUS, long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
-    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75,sim=uae-large, contriever, hf:ORG/MODEL, path:FOLDER,
-    /// milvus:URL/COLLECTION, os:URL/INDEX or run:FILE (a finished run); repeat for more. Default: bm25, minilm and hybrid.
+    /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75,sim=uae-large, bm25+rerank@ms-marco-minilm,depth=50, nomic-v1.5@dim=256,
+    /// contriever, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, os:URL/INDEX or run:FILE (a finished run); repeat for more. Default: bm25,
+    /// minilm and hybrid.
     #[arg(help_heading = LANES, long = "lane", global = true, value_name = "RECIPE")]
     pub lane: Vec<Recipe>,
     /// Lanes by name, separated by commas: bm25,minilm,hybrid,run:FILE.

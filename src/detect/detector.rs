@@ -315,7 +315,7 @@ mod tests {
         for (text, expected) in [
             (
                 "minilm",
-                "expected builtin, nli-xsmall, nli-small, nli-base, zeroshot-xsmall, llm, path:FOLDER",
+                "expected builtin, nli-xsmall, nli-small, nli-base, zeroshot-xsmall, modernbert-nli, llm, path:FOLDER",
             ),
             ("", "expected builtin"),
             ("builtinn", "did you mean `builtin`?"),

@@ -35,7 +35,7 @@ const fn nli(name: &'static str, repository: &'static str, megabytes: u32) -> Na
 
 /// All detectors with short names. Their outputs have the classes contradiction, entailment, neutral; those of `zeroshot-xsmall`
 /// entailment, not_entailment. The order is read from the model's own configuration, by these names.
-pub static DETECTORS: [NamedDetector; 4] = [
+pub static DETECTORS: [NamedDetector; 5] = [
     nli("nli-xsmall", "cross-encoder/nli-deberta-v3-xsmall", 284),
     nli("nli-small", "cross-encoder/nli-deberta-v3-small", 568),
     nli("nli-base", "cross-encoder/nli-deberta-v3-base", 739),
@@ -44,6 +44,8 @@ pub static DETECTORS: [NamedDetector; 4] = [
         licence: "MIT",
         ..nli("zeroshot-xsmall", "MoritzLaurer/DeBERTa-v3-xsmall-mnli-fever-anli-ling-binary", 284)
     },
+    // It reads 8,192 tokens, so a long passage is one window.
+    nli("modernbert-nli", "tasksource/ModernBERT-base-nli", 598),
 ];
 
 impl NamedDetector {
@@ -150,7 +152,7 @@ mod tests {
     #[test]
     fn a_repository_whose_classes_changed_is_noticed() {
         let classes = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let [.., base, zeroshot] = &DETECTORS;
+        let [.., base, zeroshot, _] = &DETECTORS;
         assert_eq!(base.check(&classes(&["contradiction", "entailment", "neutral"])), Ok(()));
         assert_eq!(zeroshot.check(&classes(&["entailment", "not_entailment"])), Ok(()));
         let error = base.check(&classes(&["LABEL_0", "LABEL_1"])).unwrap_err();

@@ -68,6 +68,16 @@ impl Reading {
         Reading(vec![Window { logits: [logit, -Self::WORDS, 0.0], cosine: 0.0 }])
     }
 
+    /// Makes a reading of a re-ranker's score, which no rule reads.
+    pub fn of_score(score: f32) -> Self {
+        Reading(vec![Window { logits: [score, 0.0, 0.0], cosine: 0.0 }])
+    }
+
+    /// The score of [`Reading::of_score`].
+    pub fn as_score(&self) -> f32 {
+        self.0.first().map_or(0.0, |window| window.logits[0])
+    }
+
     /// Whether it is a yes or no in words.
     pub fn is_in_words(&self) -> bool {
         self.0.iter().all(|window| window.logits[0].abs() == Self::WORDS)

@@ -251,16 +251,30 @@ impl Cache {
         statement: &str,
         stop: &Stop,
     ) -> Result<Reading, DetectError> {
-        let key = key(detector.key(), passage, statement);
-        if let Some(cached) = self.get(&key) {
+        self.cache(&key(detector.key(), passage, statement), || detector.read(passage, statement, stop))
+    }
+
+    /// Returns the cached score that the re-ranker `model` gives a passage for a query; if there is none, runs `score` and caches it.
+    pub(crate) fn score<E>(
+        &self,
+        model: &str,
+        passage: &Passage,
+        query: &str,
+        score: impl FnOnce() -> Result<f32, E>,
+    ) -> Result<f32, E> {
+        self.cache(&key(model, passage, query), || score().map(Reading::of_score)).map(|read| read.as_score())
+    }
+
+    fn cache<E>(&self, key: &[u8], make: impl FnOnce() -> Result<Reading, E>) -> Result<Reading, E> {
+        if let Some(cached) = self.get(key) {
             return Ok(cached);
         }
-        let reading = detector.read(passage, statement, stop)?;
+        let reading = make()?;
         // A reading that cannot be cached is still valid.
         let bytes = reading.to_bytes();
         let _ = self.lock().execute(
             "INSERT OR REPLACE INTO verified (pair, read, sum) VALUES (?1, ?2, ?3)",
-            params![key, bytes, row_sum(&key, &bytes)],
+            params![key, bytes, row_sum(key, &bytes)],
         );
         Ok(reading)
     }

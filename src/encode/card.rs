@@ -1,4 +1,4 @@
-//! The settings in a model's folder: pooling, prefixes, similarity, window. The family supplies those that are missing.
+//! The settings in a model's folder: pooling, prefixes, similarity, window; and its tokenizer. The family supplies settings that are missing.
 //!
 //! The files are those of sentence-transformers: `modules.json` and the folders it names, `sentence_bert_config.json`, and
 //! `config_sentence_transformers.json`. Contradicting files are refused, and the error names both.
@@ -46,6 +46,7 @@ impl fmt::Display for Card {
             Pooling::Pooler => "the pooled first token of",
             Pooling::Mean => "the mean over",
             Pooling::Max => "the maximum over",
+            Pooling::Last => "the last token of",
         };
         write!(f, "{pooled} at most {} tokens", self.window)?;
         if !self.dense.is_empty() {
@@ -140,9 +141,14 @@ impl Card {
             ["cls_token" | "cls"] => Pooling::Cls,
             ["mean_tokens" | "mean"] => Pooling::Mean,
             ["max_tokens" | "max"] => Pooling::Max,
-            [] => return Err(wrong("it names no way of pooling; expected cls, mean or max".into())),
+            ["lasttoken"] => Pooling::Last,
+            [] => {
+                return Err(wrong("it names no way of pooling; expected cls, mean, max or lasttoken".into()));
+            }
             [other] => {
-                return Err(wrong(format!("pooling by `{other}` is not supported; cls, mean and max are")));
+                return Err(wrong(format!(
+                    "pooling by `{other}` is not supported; cls, mean, max and lasttoken are"
+                )));
             }
             _ => {
                 return Err(wrong(format!(
@@ -197,7 +203,7 @@ impl Card {
 }
 
 /// The modules in order, each with its folder; empty without `modules.json`.
-fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
+pub(super) fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
     let file = folder.join("modules.json");
     let wrong = |reason: &str| InputError::Unreadable { path: file.clone(), reason: reason.into() };
     let Some(value) = json(&file)? else { return Ok(Vec::new()) };
@@ -215,6 +221,9 @@ fn modules(folder: &Path) -> Result<Vec<(String, PathBuf)>, InputError> {
     })
 }
 
+/// The most tokens read of a text, whatever a model's files state: attention over 32,768 tokens would take gigabytes.
+const LONGEST: usize = 8_192;
+
 /// The number of tokens read: the number that the files state, at most the network's positions.
 pub fn window(folder: &Path, config: &Config) -> Result<usize, InputError> {
     const USUAL: usize = 512;
@@ -230,13 +239,13 @@ pub fn window(folder: &Path, config: &Config) -> Result<usize, InputError> {
             );
             return Err(InputError::Unreadable { path: file, reason });
         }
-        return Ok(window);
+        return Ok(window.min(LONGEST));
     }
     let tokenizer = json(&folder.join("tokenizer_config.json"))?;
     let tokenizer = tokenizer.and_then(|value| value.get("model_max_length")?.as_u64());
     let most = positions.unwrap_or(USUAL);
     match tokenizer.map_or(most, |window| most.min(window as usize)) {
-        window @ 3.. => Ok(window),
+        window @ 3.. => Ok(window.min(LONGEST)),
         few => Err(config.wrong(&format!("a window of {few} tokens has no room for a text"))),
     }
 }

@@ -31,7 +31,10 @@ struct Tower {
     dense: Vec<Dense>,
     /// The layer norm after them.
     norm: Option<Norm>,
-    width: usize,
+    /// The length of its vectors: how many numbers are kept.
+    length: usize,
+    /// Whether the vector is centred before it is shortened.
+    centred: bool,
     hash: blake3::Hash,
 }
 
@@ -47,11 +50,11 @@ impl CustomEncoder {
         } else {
             Arc::new(Tower::load(named, &towers.passages)?)
         };
-        let dimensions = queries.width;
-        if passages.width != dimensions {
+        let dimensions = queries.length;
+        if passages.length != dimensions {
             let reason = format!(
                 "its vectors have {} numbers and those of {} have {dimensions}; the two folders belong to different models",
-                passages.width,
+                passages.length,
                 towers.queries.display()
             );
             return Err(InputError::Unreadable { path: towers.passages.clone(), reason });
@@ -146,8 +149,17 @@ impl Tower {
         let rows = config.vocabulary()?;
         let tokenizer = tokens::read(folder, card.window, rows)?;
         files.extend(tokens::files(folder)?);
-        let hash = hash(&files, &card)?;
-        Ok(Tower { card, tokenizer, network, dense, norm, width, hash })
+        let length = match named.dim {
+            Some(dim) if dim > width => {
+                return Err(config.wrong(&format!(
+                    "dim={dim} keeps more numbers than the {width} of the model's vectors; name at most {width}"
+                )));
+            }
+            dim => dim.unwrap_or(width),
+        };
+        let centred = length < width && named.family().is_some_and(|family| family.centred);
+        let hash = hash(&files, &card, (length < width).then_some((length, centred)))?;
+        Ok(Tower { card, tokenizer, network, dense, norm, length, centred, hash })
     }
 
     fn vector(&self, before: &str, title: Option<&str>, text: &str) -> Result<Vec<f32>, EncodeError> {
@@ -158,7 +170,7 @@ impl Tower {
         }?;
         let ids = encoded.get_ids();
         if ids.is_empty() {
-            return Ok(vec![0.0; self.width]);
+            return Ok(vec![0.0; self.length]);
         }
         let prefix_tokens = if self.card.counts_prefix || before.is_empty() {
             0
@@ -176,6 +188,11 @@ impl Tower {
         if vector.iter().any(|x| !x.is_finite()) {
             return Err(ModelError::NotFinite("numbers of the vector").into());
         }
+        if self.centred {
+            let mean = vector.iter().sum::<f32>() / vector.len() as f32;
+            vector.iter_mut().for_each(|x| *x -= mean);
+        }
+        vector.truncate(self.length);
         if self.card.unit {
             let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt() as f32;
             if length > 0.0 {
@@ -190,6 +207,7 @@ fn pool(rows: &Rows, pooling: Pooling, skipped: usize) -> Vec<f32> {
     let mut rows = rows.numbers.chunks_exact(rows.width);
     match pooling {
         Pooling::Cls | Pooling::Pooler => rows.next().unwrap_or_default().to_vec(),
+        Pooling::Last => rows.next_back().unwrap_or_default().to_vec(),
         Pooling::Mean => {
             let rows = rows.skip(skipped);
             let count = rows.len() as f32;
@@ -210,7 +228,11 @@ fn pool(rows: &Rows, pooling: Pooling, skipped: usize) -> Vec<f32> {
 }
 
 /// A hash of everything that the vectors depend on.
-fn hash(files: &[std::path::PathBuf], card: &Card) -> Result<blake3::Hash, InputError> {
+fn hash(
+    files: &[std::path::PathBuf],
+    card: &Card,
+    cut: Option<(usize, bool)>,
+) -> Result<blake3::Hash, InputError> {
     let mut hasher = blake3::Hasher::new();
     for file in files {
         hasher.update_mmap(file).map_err(|error| InputError::unreadable(file, &error))?;
@@ -218,5 +240,8 @@ fn hash(files: &[std::path::PathBuf], card: &Card) -> Result<blake3::Hash, Input
     let Card { pooling, unit, query, passage, counts_prefix, title, window, .. } = card;
     let manner = (pooling, unit, query, passage, counts_prefix, title, window);
     hasher.update(format!("{manner:?}").as_bytes());
+    if let Some(cut) = cut {
+        hasher.update(format!("{cut:?}").as_bytes());
+    }
     Ok(hasher.finalize())
 }

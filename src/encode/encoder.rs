@@ -110,6 +110,21 @@ pub trait Encoder: Send + Sync {
     }
 }
 
+/// Scores a passage for one query.
+pub type PassageScore<'a> = Box<dyn Fn(&Passage) -> Result<f32, EncodeError> + Send + Sync + 'a>;
+
+/// A model that scores passages with a query.
+pub trait PassageScorer: Send + Sync {
+    /// The model's name and a hash of its weights; scores of another key are not comparable.
+    fn key(&self) -> &str;
+
+    /// Scores passages for a query; what depends on the query alone is computed once.
+    ///
+    /// # Errors
+    /// The model cannot be run.
+    fn with_query<'a>(&'a self, query: &'a str) -> Result<PassageScore<'a>, EncodeError>;
+}
+
 /// How two vectors are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Similarity {

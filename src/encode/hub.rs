@@ -5,6 +5,8 @@
 //! DATA/models/ORG--MODEL.REVISION.part/    a partial download; a later call resumes it
 //! DATA/models/ORG--MODEL.lock              held during the download
 //! ```
+//!
+//! May use: net, storage, work.
 
 use std::cell::{Cell, RefCell};
 use std::fs::{self, File, OpenOptions};

@@ -220,7 +220,7 @@ fn is_weight(name: &str) -> bool {
 
 /// The files that make up a model, in the repository's top folder and those of its modules.
 fn model_files(names: &[String]) -> Vec<String> {
-    const SMALL: [&str; 9] = [
+    const SMALL: [&str; 11] = [
         "config.json",
         "modules.json",
         "sentence_bert_config.json",
@@ -230,6 +230,10 @@ fn model_files(names: &[String]) -> Vec<String> {
         "vocab.txt",
         "vocab.json",
         "merges.txt",
+        // The settings of ColBERT.
+        "artifact.metadata",
+        // The product of BGE-M3's multi-vectors.
+        "colbert_linear.pt",
     ];
     let safe = |name: &&String| {
         !name.contains("..") && !name.starts_with('/') && !name.contains(['\\', ':', '?', '#', '%'])

@@ -6,7 +6,8 @@
 //! | `graph` | ONNX graphs and the built-in encoder; files are validated first |
 //! | `registry` | models by name, and the families they belong to |
 //! | `hub`, `manifest` | models fetched from a Hugging Face hub |
-//! | `custom` | an encoder from a folder: its `card`, its tokenizer (`tokens`), its network (`family`) |
+//! | `custom` | an encoder from a folder: its settings and tokenizer (`card`), its network (`family`) |
+//! | `reranker` | models that score a passage with a query |
 //! | `vectors` | the vectors of a corpus: computed, stored, compared |
 //! | `corpus_vectors`, `array` | vectors computed elsewhere |
 //!
@@ -23,6 +24,7 @@ pub(crate) mod graph;
 pub mod hub;
 mod manifest;
 pub mod registry;
+pub mod reranker;
 mod vectors;
 
 pub(crate) use array::tokens;
@@ -30,8 +32,12 @@ pub(crate) use array::tokens;
 pub use card::Card;
 pub use corpus_vectors::{EmbedError, ImportError, embed};
 pub use custom::CustomEncoder;
-pub use encoder::{Directions, EncodeError, Encoder, Instructed, ModelError, Remembering, Role, Similarity};
+pub use encoder::{
+    Directions, EncodeError, Encoder, Instructed, ModelError, PassageScore, PassageScorer, Remembering, Role,
+    Similarity,
+};
 pub use graph::{MiniLm, first_tokens};
 pub use manifest::{HubError, Manifest};
 pub use registry::{Named, Pooling, Source, Title, Towers};
+pub use reranker::{CrossScorer, LateScorer};
 pub use vectors::{Codes, Direction, Vectors};

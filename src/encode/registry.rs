@@ -19,6 +19,8 @@ pub enum Pooling {
     Mean,
     /// The maximum of every column.
     Max,
+    /// The last token's row.
+    Last,
 }
 
 /// How a passage's title is read.
@@ -47,6 +49,8 @@ pub struct Family {
     pub counts_prefix: bool,
     /// How a passage's title is read.
     pub title: Title,
+    /// Whether a vector is centred before `@dim` shortens it, as the authors of Nomic do.
+    pub centred: bool,
 }
 
 /// A model with a short name.
@@ -72,6 +76,7 @@ const PLAIN: Family = Family {
     passage: "",
     counts_prefix: true,
     title: Title::Before,
+    centred: false,
 };
 const BGE_QUERY: &str = "Represent this sentence for searching relevant passages: ";
 
@@ -100,9 +105,43 @@ static INSTRUCTOR: Family = Family {
     ..PLAIN
 };
 
+static CLS: Family = Family { name: "cls", pooling: Pooling::Cls, ..PLAIN };
+static NOMIC: Family =
+    Family { name: "nomic", query: "search_query: ", passage: "search_document: ", centred: true, ..PLAIN };
+static ARCTIC: Family = Family { name: "arctic", pooling: Pooling::Cls, query: "query: ", ..PLAIN };
+static QWEN3: Family = Family {
+    name: "qwen3",
+    pooling: Pooling::Last,
+    query: "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+    ..PLAIN
+};
+static GEMMA: Family = Family {
+    name: "gemma",
+    query: "task: search result | query: ",
+    passage: "title: none | text: ",
+    ..PLAIN
+};
+
 /// All families.
-pub static FAMILIES: [&Family; 12] =
-    [&MEAN, &DPR, &ANCE, &CONTRIEVER, &TART, &SIMCSE_SUP, &SIMCSE_UNSUP, &UAE, &BGE, &E5, &GTE, &INSTRUCTOR];
+pub static FAMILIES: [&Family; 17] = [
+    &MEAN,
+    &CLS,
+    &DPR,
+    &ANCE,
+    &CONTRIEVER,
+    &TART,
+    &SIMCSE_SUP,
+    &SIMCSE_UNSUP,
+    &UAE,
+    &BGE,
+    &E5,
+    &GTE,
+    &INSTRUCTOR,
+    &NOMIC,
+    &ARCTIC,
+    &QWEN3,
+    &GEMMA,
+];
 
 const fn entry(
     name: &'static str,
@@ -118,7 +157,7 @@ const NON_COMMERCIAL: &str = "CC-BY-NC-4.0";
 const UNSTATED: &str = "see its card";
 
 /// All models with a short name.
-pub static MODELS: [Entry; 23] = [
+pub static MODELS: [Entry; 32] = [
     entry(
         "dpr",
         &DPR,
@@ -154,6 +193,15 @@ pub static MODELS: [Entry; 23] = [
     entry("gte-base", &GTE, &["thenlper/gte-base"], "MIT", 220),
     entry("minilm-l6", &MEAN, &["sentence-transformers/all-MiniLM-L6-v2"], "Apache-2.0", 92),
     entry("mpnet", &MEAN, &["sentence-transformers/all-mpnet-base-v2"], "Apache-2.0", 440),
+    entry("gte-modernbert", &CLS, &["Alibaba-NLP/gte-modernbert-base"], "Apache-2.0", 300),
+    entry("nomic-v1.5", &NOMIC, &["nomic-ai/nomic-embed-text-v1.5"], "Apache-2.0", 550),
+    entry("arctic-m-v2", &ARCTIC, &["Snowflake/snowflake-arctic-embed-m-v2.0"], "Apache-2.0", 1220),
+    entry("bge-m3", &CLS, &["BAAI/bge-m3"], "MIT", 2290),
+    entry("e5-multilingual-small", &E5, &["intfloat/multilingual-e5-small"], "MIT", 490),
+    entry("e5-multilingual-base", &E5, &["intfloat/multilingual-e5-base"], "MIT", 1130),
+    entry("e5-multilingual-large", &E5, &["intfloat/multilingual-e5-large"], "MIT", 2260),
+    entry("qwen3-embedding-0.6b", &QWEN3, &["Qwen/Qwen3-Embedding-0.6B"], "Apache-2.0", 1200),
+    entry("embeddinggemma", &GEMMA, &["google/embeddinggemma-300m"], "Gemma terms of use", 1250),
 ];
 
 /// A family by its name.
@@ -177,6 +225,8 @@ pub struct Named {
     pub query: Option<String>,
     /// A passage prefix that overrides the model's.
     pub passage: Option<String>,
+    /// How many of a vector's first numbers are kept (Matryoshka, Kusupati et al. 2022); `None` for all.
+    pub dim: Option<usize>,
 }
 
 /// The value of the option `query` that stands for each query's own perspective.
@@ -253,7 +303,7 @@ impl fmt::Display for Source {
 impl From<Source> for Named {
     /// The model with its own options.
     fn from(source: Source) -> Self {
-        Named { source, given: None, query: None, passage: None }
+        Named { source, given: None, query: None, passage: None, dim: None }
     }
 }
 

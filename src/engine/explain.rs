@@ -107,6 +107,15 @@ pub enum Explanation {
         /// Its rank before, from 1.
         was: usize,
     },
+    /// A model scored it with the query.
+    Scored {
+        /// The model.
+        model: String,
+        /// Its score.
+        score: f32,
+        /// Its rank before, from 1, and how many passages were scored.
+        was: (usize, usize),
+    },
 }
 
 /// A term's part of a BM25 score.
@@ -203,6 +212,14 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
                     model: model.clone(),
                     window: options.window.min(pool.len()),
                     was: was + 1,
+                }));
+            }
+            Step::Score { model, order, pool } => {
+                let scored = order.iter().find(|(was, _)| pool[*was] == at);
+                explanations.extend(scored.map(|(was, score)| Explanation::Scored {
+                    model: model.clone(),
+                    score: *score,
+                    was: (was + 1, pool.len()),
                 }));
             }
         }

@@ -255,6 +255,15 @@ pub enum Step {
         /// What its replies cost.
         cost: Cost,
     },
+    /// A model scored every passage with the query.
+    Score {
+        /// The model.
+        model: String,
+        /// The passages in their new order, by their places in the incoming one, each with its score.
+        order: Vec<(usize, f32)>,
+        /// The passages in the incoming order.
+        pool: Vec<PassageIx>,
+    },
 }
 
 /// A passage's line in a run's file.

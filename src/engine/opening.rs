@@ -11,7 +11,7 @@ use crate::detect::{
     Choice, CrossEncoder, CustomCrossEncoder, DetectError, Detector, EnglishOnly, Fitted, Predictions,
     PromptedDetector, Refitted,
 };
-use crate::encode::{EmbedError, EncodeError, Encoder, ImportError, Named, Vectors};
+use crate::encode::{EmbedError, EncodeError, Encoder, ImportError, Named, PassageScorer, Source, Vectors};
 use crate::input::{self, InputError};
 use crate::llm::{self, AT_ONCE, BadEndpoint, Chat, Job, Prompts, Recorded, Recording};
 use crate::read;
@@ -139,6 +139,9 @@ pub(super) struct EncoderSlot {
 
 /// All encoders in use; the built-in one has no name.
 pub(super) type EncoderStore = Mutex<Vec<(Option<Named>, Arc<EncoderSlot>)>>;
+
+/// All re-rankers in use.
+pub(super) type RerankerStore = Mutex<Vec<(Source, Arc<Part<dyn PassageScorer>>)>>;
 
 /// Opens the language model that the user named.
 ///

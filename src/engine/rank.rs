@@ -7,19 +7,20 @@ use parking_lot::Mutex;
 use super::judge::{Pair, judge};
 use super::judgments::Judgments;
 use super::list::{LaneError, List, Lists, Ranked, Ranking, Retrieved, Step, Trace};
+use super::opening::{Part, SetupError};
 use super::query::LaneQuery;
-use super::recipe::{Diversify, Listwise, Mmr, Norm, Recipe, Rerank, Switches};
+use super::recipe::{ByModel, Diversify, Listwise, Mmr, Norm, Recipe, Rerank, Switches};
 use super::retrieved::retrieve;
 use super::setup::Setup;
 use crate::corpus::PassageIx;
 use crate::detect::{LabelSource, PairLabels};
-use crate::encode::{Named, Source};
+use crate::encode::{EncodeError, Named, PassageScorer, Source, reranker};
 use crate::expand::{Talk, first_words, one_line};
 use crate::llm::Job;
 use crate::rerank::{POOL, by_rank, mmr, of_maximum, permutation, pm2, windows, xquad};
 use crate::retrieve::{Hit, RetrieveError};
 use crate::vector::dot;
-use crate::work::{Stop, Stopped};
+use crate::work::{Stop, Stopped, on_all};
 
 /// Ranks the corpus as the recipe says.
 ///
@@ -48,7 +49,17 @@ fn ranked_list(
     lists: &mut Lists,
     stop: &Stop,
 ) -> Result<Ranking, LaneError> {
-    let retrieved = retrieve(setup, &recipe.retrieval(), query, lists, stop)?;
+    let depth = lists.depth;
+    let retrieved = match &recipe.switches.rerank {
+        Some(Rerank::Model(own)) if own.depth > depth => {
+            // A deeper list than other lanes read, so it is not shared with them.
+            let mut deeper = Lists { retrieved: Vec::new(), depth: own.depth, ..lists.clone() };
+            let retrieved = retrieve(setup, &recipe.retrieval(), query, &mut deeper, stop)?;
+            lists.expanded = deeper.expanded;
+            retrieved
+        }
+        _ => retrieve(setup, &recipe.retrieval(), query, lists, stop)?,
+    };
     let mut trace = retrieved.trace.clone();
     let hits = match &recipe.switches.rerank {
         None => retrieved.hits.clone(),
@@ -60,7 +71,7 @@ fn ranked_list(
     };
     // Passages below the pool keep their places.
     let below = retrieved.hits.iter().skip(hits.len()).copied();
-    let ranked = hits.iter().copied().chain(below).map(|hit| Ranked {
+    let ranked = hits.iter().copied().chain(below).take(depth).map(|hit| Ranked {
         at: hit.passage,
         passage: Arc::new(setup.passage(hit.passage)),
         score: hit.score,
@@ -89,7 +100,8 @@ fn reorder(
     trace: &mut Trace,
     stop: &Stop,
 ) -> Result<Vec<Hit>, LaneError> {
-    let pool = &retrieved.hits[..retrieved.hits.len().min(POOL)];
+    let most = if let Rerank::Model(own) = rerank { own.depth } else { POOL };
+    let pool = &retrieved.hits[..retrieved.hits.len().min(most)];
     // Passages that the corpus does not hold can be neither compared nor judged, so they come last.
     let (outside, hits): (Vec<Hit>, Vec<Hit>) =
         pool.iter().copied().partition(|hit| hit.passage.as_outside().is_some());
@@ -106,6 +118,7 @@ fn reorder(
         |maximum| if retrieved.comparable { of_maximum(&scores, maximum) } else { by_rank(scores.len()) };
     let ordered = match rerank {
         Rerank::Listwise(own) => by_model(setup, own, query, hits, trace, stop),
+        Rerank::Model(own) => by_scores(setup, own, query, hits, trace, stop),
         Rerank::Mmr(options) => {
             let options = *options;
             let maximum = maximum.filter(|_| options.norm == Norm::Dataset);
@@ -276,6 +289,58 @@ fn by_model(
         windows: (all, ordered),
         cost: talk.cost,
     });
+    Ok(ranked)
+}
+
+impl Setup {
+    /// A re-ranker.
+    ///
+    /// # Errors
+    /// It does not exist or cannot be loaded.
+    pub fn reranker(&self, source: &Source) -> Result<Arc<dyn PassageScorer>, SetupError> {
+        let slot = {
+            let mut all = self.rerankers.lock();
+            match all.iter().find(|(known, _)| known == source) {
+                Some((_, slot)) => Arc::clone(slot),
+                None => {
+                    let slot = Arc::new(Part::new());
+                    all.push((source.clone(), Arc::clone(&slot)));
+                    slot
+                }
+            }
+        };
+        slot.get(|| Ok(reranker::load(source, &self.models_folder)?))
+    }
+}
+
+/// Re-ranks by a model that scores every passage with the query, on all model threads. Equal scores keep their order. Scores are cached by
+/// (model, passage, query).
+fn by_scores(
+    setup: &Setup,
+    own: &ByModel,
+    query: LaneQuery<'_>,
+    hits: &[Hit],
+    trace: &mut Trace,
+    stop: &Stop,
+) -> Result<Vec<Hit>, LaneError> {
+    let scorer = setup.reranker(&own.model)?;
+    let of_query = scorer.with_query(query.text)?;
+    let scores = on_all(&setup.models, hits.len(), stop, |i| {
+        let passage = setup.corpus.passage(hits[i].passage);
+        setup.verdicts.score(scorer.key(), &passage, query.text, || of_query(&passage))
+    });
+    if stop.is_set() {
+        return Err(Stopped.into());
+    }
+    let mut order = scores
+        .into_iter()
+        .enumerate()
+        .map(|(i, score)| Ok((i, score?)))
+        .collect::<Result<Vec<_>, EncodeError>>()?;
+    order.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    trace.note(format!("the first {} passages were re-ranked by {}", hits.len(), own.name()));
+    let ranked = order.iter().map(|(place, _)| hits[*place]).collect();
+    trace.steps.push(Step::Score { model: own.name(), order, pool: passages(hits) });
     Ok(ranked)
 }
 

@@ -362,8 +362,9 @@ fn open_parts(setup: &Setup, recipe: &Recipe, depth: usize, stop: &Stop) -> Resu
     for model in setup.encoders_of(recipe) {
         setup.vectors(model.as_ref())?;
     }
-    match recipe.switches.rerank {
+    match &recipe.switches.rerank {
         Some(Rerank::Diversify(..)) => drop(setup.detector()?),
+        Some(Rerank::Model(own)) => drop(setup.reranker(&own.model)?),
         Some(Rerank::Mmr(_) | Rerank::Listwise(_)) | None => {}
     }
     if let Some(run) = recipe.run() {

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 
 use super::opening::{
-    EncoderStore, Judges, MODELS, NamedChats, Opening, Part, SetupError, expansion_chat, judges,
-    language_model, model_threads, reader, unusable,
+    EncoderStore, Judges, MODELS, NamedChats, Opening, Part, RerankerStore, SetupError, expansion_chat,
+    judges, language_model, model_threads, reader, unusable,
 };
 use super::recipe::RunFile;
 use super::run_files::RunFiles;
@@ -75,6 +75,7 @@ pub struct Setup {
     pub(super) library: Library,
     pub(super) terms: Part<TermIndex>,
     pub(super) encoders: EncoderStore,
+    pub(super) rerankers: RerankerStore,
     pub(super) judges: Option<Judges>,
     pub(super) choice: Choice,
     pub(super) detector: Part<dyn Detector>,
@@ -180,6 +181,7 @@ impl Setup {
             library,
             terms: Part::new(),
             encoders: Mutex::default(),
+            rerankers: Mutex::default(),
             choice: opening.detector.clone(),
             detector: Part::new(),
             fitted,

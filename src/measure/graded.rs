@@ -161,11 +161,7 @@ pub mod subtopic {
 
     /// The novelty-discounted gain of each passage: Σ over its perspectives of `(1 − alpha)^times seen before`
     /// (Clarke et al. 2008).
-    pub(in crate::measure) fn gains(
-        ranked: &[Option<SupportSet>],
-        m: PerspectiveCount,
-        alpha: f64,
-    ) -> Vec<f64> {
+    pub fn gains(ranked: &[Option<SupportSet>], m: PerspectiveCount, alpha: f64) -> Vec<f64> {
         let mut worth = vec![1.0; m.get()];
         ranked
             .iter()

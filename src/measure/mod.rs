@@ -3,7 +3,7 @@
 //! Pure functions of rankings and labels. Nothing here retrieves, judges, opens a file by name or prints. Readers take any
 //! [`std::io::BufRead`], so the caller decompresses.
 //!
-//! May use: input.
+//! May use: input, vector, work.
 //!
 //! To add a measure, write a function in the file of its family, add a variant of [`Measure`] in `name.rs`, and parse its name in
 //! `parse.rs`. The compiler then asks for an example of its name, its cut-off, its parameter, whether it can be corrected, its bias, and
@@ -16,6 +16,7 @@
 //! | [`support`] | which perspectives a passage supports; \|V\| |
 //! | [`coverage`] | BERDS: MRecall, Prec, Cover |
 //! | [`bias`] | which side a ranking favours: lean, Δ, shift, rKL, AWRF |
+//! | [`nuggets`] | clusters of sentences that make one argument, and how many of these a list brings |
 //! | [`pir`] | PIR: pRecall, sides of gold passages, attributes |
 //! | [`graded`] | trec_eval: nDCG, P, R, AP, RR, Judged |
 //! | [`subtopic`] | ndeval: StRecall, P_IA, ERR_IA, alpha_nDCG |
@@ -33,6 +34,7 @@ pub mod expected;
 pub mod graded;
 pub mod intervals;
 pub mod name;
+pub mod nuggets;
 mod parse;
 pub mod pir;
 pub mod ppi;

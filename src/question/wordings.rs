@@ -198,10 +198,13 @@ fn topic(text: &str) -> Option<String> {
 
 /// `Why should zoos be banned?`: a question that presupposes the statement.
 fn loaded(statement: &str) -> Option<String> {
-    let asked = question_of(statement, false)?;
-    let mut letters = asked.chars();
-    let first = letters.next()?;
-    Some(format!("Why {}{}", first.to_lowercase(), letters.as_str()))
+    question_of(statement, false).map(|asked| format!("Why {}", with_small_letter(&asked)))
+}
+
+/// The text with a small first letter.
+fn with_small_letter(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_lowercase(), letters.as_str()))
 }
 
 /// `reasons why zoos should be banned, but not reasons why zoos should not be banned`
@@ -211,7 +214,11 @@ fn excluding(own: &str, other: &str) -> Option<String> {
         let case = words::case_of(&all);
         negate::read(&all, case)?;
         lower_first(&mut all, case, true);
-        Some(sentence(&all).trim_end_matches(['.', '!', '?']).to_owned())
+        // A sentence begins with a capital, which a clause within one has only for a name.
+        let whole = sentence(&all);
+        let clause = whole.trim_end_matches(['.', '!', '?']);
+        let small = all.first()?.core.starts_with(char::is_lowercase);
+        Some(if small { with_small_letter(clause) } else { clause.to_owned() })
     };
     Some(format!("reasons why {}, but not reasons why {}", clause(own)?, clause(other)?))
 }
@@ -250,8 +257,7 @@ fn as_persona(neutral: &str, topic: Option<&str>, persona: &str) -> Option<Strin
     if is_beyond_rules(&all) || !asks {
         return None;
     }
-    let (head, tail) = neutral.split_at(neutral.chars().next()?.len_utf8());
-    Some(format!("As {persona}, I want to know: {}{tail}", head.to_lowercase()))
+    Some(format!("As {persona}, I want to know: {}", with_small_letter(neutral)))
 }
 
 /// The question that a plain statement answers: `Zoos should be banned.` → `Should zoos be banned?`. A negative statement gives the question
@@ -366,12 +372,12 @@ mod tests {
         let working = "Is working from home good for companies?";
         assert_eq!(of(working, "negated").unwrap(), "Is working from home not good for companies?");
         assert_eq!(of(working, "loaded-1").unwrap(), "Why is working from home good for companies?");
-        let sport = "Does sport unite nations?";
-        assert_eq!(of(sport, "negated").unwrap(), "Does sport not unite nations?");
-        assert_eq!(of(sport, "loaded-2").unwrap(), "Why does sport not unite nations?");
+        let zoos = "Do zoos protect animals?";
+        assert_eq!(of(zoos, "negated").unwrap(), "Do zoos not protect animals?");
+        assert_eq!(of(zoos, "loaded-2").unwrap(), "Why do zoos not protect animals?");
         assert_eq!(
-            of(sport, "only-2").unwrap(),
-            "reasons why sport does not unite nations, but not reasons why sport unites nations"
+            of(zoos, "only-2").unwrap(),
+            "reasons why zoos do not protect animals, but not reasons why zoos protect animals"
         );
     }
 
@@ -410,7 +416,7 @@ mod tests {
         }
         assert!(Missing::NoRule.to_string().contains("type it"));
         assert_eq!(of(asked, "keywords").unwrap(), "energy source replace coal");
-        let german = "Sollten Zoos verboten werden, weil die Tiere leiden?";
+        let german = "Sollten Zoos verboten werden?";
         assert!(texts(german).iter().skip(1).all(|(_, text)| text.is_err()), "{:?}", texts(german));
         assert!(texts("").iter().skip(1).all(|(_, text)| text.is_err()));
     }

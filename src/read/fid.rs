@@ -3,6 +3,8 @@
 //! by distance in the attention from the answer to the passages, as those of FiD's own code do: then it matters which one is first.
 //!
 //! This module holds the input and output texts and the cache of encoded passages; the network is in `encode`.
+//!
+//! May use: encode, input, work.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

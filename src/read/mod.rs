@@ -6,6 +6,7 @@
 //! | [`reader`] | the trait, its input and output; when an answer is right |
 //! | [`pattern`] | right or wrong at every k, the effect of each passage, probes, and the stance of the first k |
 //! | [`incremental`] | readings of a list at every depth, in part, without each passage, in other orders, with passages added |
+//! | [`mix`] | lists mixed by hand from passages of either side, and what is concluded as the share of a side grows |
 //! | [`prompted`] | a language model as a reader, and as a judge of equivalent answers |
 //! | [`extractive`] | a model that copies its answer from the passages, which vote |
 //! | [`fid`] | Fusion-in-Decoder: a T5 that reads all passages at once |
@@ -14,7 +15,7 @@
 //!
 //! Must not retrieve or draw.
 //!
-//! May use: corpus, encode, input, llm, measure (seeded random numbers), work.
+//! May use: assets (in tests), corpus, encode, input, llm, measure (seeded random numbers), work.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub mod extractive;
 pub mod fid;
 pub mod files;
 pub mod incremental;
+pub mod mix;
 pub mod pattern;
 pub mod prompted;
 pub mod reader;

@@ -19,12 +19,17 @@ pub struct Prompted {
     prompts: Prompts,
     /// The statements to choose from, if a stance is asked for.
     sides: Option<[String; 2]>,
+    /// Whether the whole reply is the answer, not its first line.
+    whole: bool,
 }
+
+/// The built-in prompt for an answer in some sentences.
+const AT_LENGTH: &str = "read-long";
 
 impl Prompted {
     /// A reader that asks this chat.
     pub fn new(chat: Arc<dyn Chat>, prompts: Prompts) -> Self {
-        Prompted { chat, prompts, sides: None }
+        Prompted { chat, prompts, sides: None, whole: false }
     }
 
     /// The most tokens of question and passages in one prompt.
@@ -111,13 +116,24 @@ impl Reader for Prompted {
         };
         let reply = self.chat.reply(&request, stop)?;
         let line = bare(reply.answer());
-        let text = if self.sides.is_some() { self.stance(line) } else { line };
+        let text = match &self.sides {
+            Some(_) => self.stance(line),
+            None if self.whole => reply.answer().trim(),
+            None => line,
+        };
         Ok(Answer { text: text.to_owned(), recorded: reply.recorded, cut })
+    }
+
+    fn at_length(&self) -> Option<Box<dyn Reader>> {
+        // A prompt of the user's own stays.
+        let own = self.prompts.get(Job::Read).id.name != Job::Read.name();
+        let prompts = if own { self.prompts.clone() } else { Prompts::with(&[AT_LENGTH.into()]).ok()? };
+        Some(Box::new(Prompted { chat: Arc::clone(&self.chat), prompts, sides: None, whole: true }))
     }
 
     fn on_sides(&self, sides: [String; 2]) -> Option<Box<dyn Reader>> {
         let (chat, prompts) = (Arc::clone(&self.chat), self.prompts.clone());
-        Some(Box::new(Prompted { chat, prompts, sides: Some(sides) }))
+        Some(Box::new(Prompted { chat, prompts, sides: Some(sides), whole: false }))
     }
 }
 
@@ -273,6 +289,28 @@ mod prompted_tests {
             assert_eq!(read(reply, &["one".into()]), stance, "{reply}");
         }
         assert_eq!(read("A", &[]), "silent", "nobody is asked about nothing");
+    }
+
+    struct Paragraphs;
+
+    impl Chat for Paragraphs {
+        fn model(&self) -> &str {
+            "paragraphs"
+        }
+
+        fn reply(&self, request: &Request, _: &Stop) -> Result<Reply, ChatError> {
+            let text = if request.prompt.contains("[2][4]") { " One [1].\nTwo. " } else { "One.\nTwo." };
+            Ok(Reply { text: text.into(), model: "paragraphs".into(), ..Reply::default() })
+        }
+    }
+
+    #[test]
+    fn at_length_the_whole_reply_to_a_prompt_of_its_own_is_the_answer() {
+        let reader = Prompted::new(Arc::new(Paragraphs), Prompts::builtin().unwrap());
+        let passages = contexts(&["one".into()]);
+        let text = |reader: &dyn Reader| reader.answer("Why?", &passages, &Stop::never()).unwrap().text;
+        assert_eq!(text(&reader), "One.");
+        assert_eq!(text(reader.at_length().unwrap().as_ref()), "One [1].\nTwo.");
     }
 
     #[test]

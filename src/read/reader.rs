@@ -142,6 +142,10 @@ pub trait Reader: Send + Sync {
     fn on_sides(&self, _: [String; 2]) -> Option<Box<dyn Reader>> {
         None
     }
+    /// A copy of the reader that answers in some sentences and cites the passages; `None` if its answers are what they are.
+    fn at_length(&self) -> Option<Box<dyn Reader>> {
+        None
+    }
     /// The answer from these passages in this order, or without passages if there are none.
     ///
     /// # Errors

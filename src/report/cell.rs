@@ -5,6 +5,13 @@ use crate::measure::Measure;
 use crate::measure::score::Column;
 use crate::measure::uncertainty::Spread;
 
+/// The suite of the tables of `eval berds` over k.
+pub const BERDS_OVER_K: &str = "berds-over-k";
+/// The suite of the table of `eval reader` with one row per measure and one column per depth.
+pub const READER_OVER_K: &str = "reader-over-k";
+/// The suite of the table of `eval mix` with one row per reader and one column per share.
+pub const MIX_OVER_SHARE: &str = "mix-over-share";
+
 /// The name of a column, and whether it has a plot of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
@@ -240,6 +247,23 @@ pub(super) fn about(suite: &str) -> (&'static str, &'static str) {
             "What is read from the first passages",
             "Whether a reader is right from the first k (EM), was right at any depth up to k (AcEM), and what more passages cost (Oh and \
              Thorne); for questions of two sides, the stance that the first k take together and what turns it.",
+        ),
+        "nuggets" => (
+            "Which arguments a lane brings",
+            "Sentences that support a statement are clustered into key points; nugget recall is the share of them that the first k bring, \
+             weighted recall counts an okay one half (AutoNuggetizer, Pradeep et al., 2025).",
+        ),
+        "nuggets-matching" => (
+            "Clusters against key points by hand",
+            "B-cubed precision, recall and F1 of clusters of sentences (Bagga and Baldwin, 1998) on the data of KPA 2021.",
+        ),
+        "answer" => (
+            "From the list to the answer",
+            "Which sides a reader's answer gives, which of them its list has, and how well its citations support it (after DebateQA and ALCE).",
+        ),
+        "mix" => (
+            "What mixed lists conclude",
+            "A reader gets lists in which the share of one side goes from 0 to 1; the curve tips where its conclusion changes sides (after RAMDocs).",
         ),
         _ => (
             "Graded relevance",

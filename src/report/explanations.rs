@@ -117,6 +117,9 @@ fn reason_lines(
         Explanation::Ordered { model, window, was } => {
             vec![format!("{model} put it here, reading {window} passages at a time; rank {was} before")]
         }
+        Explanation::Scored { model, score, was: (was, of) } => {
+            vec![format!("{model} scores it {score:.3} with the query; rank {was} of {of} before")]
+        }
     }
 }
 
@@ -232,6 +235,14 @@ fn step_json(step: &Step, ranking: &Ranking, k: usize) -> Value {
             "replies": {"all": cost.replies, "recorded": cost.recorded},
             "tokens": cost.tokens.map(|tokens| json!({"prompt": tokens.prompt, "reply": tokens.reply})),
             "picks": top().zip(order).map(|(ranked, was)| json!({"id": ranked.passage.id, "was": was + 1})).collect::<Vec<_>>(),
+        }),
+        Step::Score { model, order, pool } => json!({
+            "step": "rerank",
+            "model": model,
+            "pool": pool.len(),
+            "picks": top().zip(order).map(|(ranked, (was, score))| {
+                json!({"id": ranked.passage.id, "was": was + 1, "score": score})
+            }).collect::<Vec<_>>(),
         }),
     }
 }

@@ -5,17 +5,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+pub use super::cell::{BERDS_OVER_K, MIX_OVER_SHARE, READER_OVER_K};
 use super::marks::share;
 use super::safe::escape;
 use super::table::Cell;
 use crate::report::lists::{SaveError, make_folder, put};
 use crate::report::plot::{Group, Leans, Series, bars, curves, heat, intervals, leans, paths, png, stacks};
 use crate::report::table::{Head, Row, Table};
-
-/// The suite of the tables of `eval berds` over k.
-pub const BERDS_OVER_K: &str = "berds-over-k";
-/// The suite of the table of `eval reader` with one row per measure and one column per depth.
-pub const READER_OVER_K: &str = "reader-over-k";
 
 /// Returns the page of a table.
 pub fn html(table: &Table) -> String {
@@ -60,7 +56,7 @@ fn over_k(table: &Table) -> Vec<(String, String)> {
 /// Returns one line per row of a table whose columns are depths, or numbers of queries.
 fn measures(table: &Table) -> Vec<Series> {
     let line = |row: &Row| {
-        let depth = |head: &Head| head.name.strip_prefix(['k', 'n'])?.strip_prefix('=')?.parse::<f64>().ok();
+        let depth = |head: &Head| head.name.split_once('=')?.1.parse::<f64>().ok();
         let cells = || table.columns.iter().zip(&row.cells);
         let points = cells().filter_map(|(head, cell)| Some((depth(head)?, cell.as_ref()?.mean))).collect();
         let intervals = cells().filter_map(|(head, cell)| {
@@ -158,8 +154,12 @@ fn plots(table: &Table) -> Vec<(String, String)> {
     let over_n = || ("over-n".to_owned(), curves(&measures(table), "n queries", "MRecall"));
     plots.extend((table.suite == "ask").then(over_n));
     plots.extend(over_k(table));
-    let depth = |below: &Table| ("over-k".to_owned(), curves(&measures(below), "k", "share of questions"));
-    plots.extend(table.further.iter().filter(|below| below.suite == READER_OVER_K).map(depth));
+    for (suite, x) in [(READER_OVER_K, "k"), (MIX_OVER_SHARE, "share")] {
+        let over = table.further.iter().filter(|below| below.suite == suite);
+        plots.extend(
+            over.map(|below| (format!("over-{x}"), curves(&measures(below), x, "share of questions"))),
+        );
+    }
     plots
 }
 

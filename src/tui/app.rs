@@ -15,7 +15,7 @@ use super::screens::detectors::Choosing;
 use super::screens::labelling::state::Labelling;
 use super::screens::palette::Palette;
 use super::screens::passage::Reading;
-use super::screens::reader::Answering;
+use super::screens::reader::{Answering, Mixing, Points};
 use super::screens::statements::Editing;
 use super::screens::sycophancy::SycophancyScreen;
 use super::screens::tune::Tuning;
@@ -163,6 +163,10 @@ pub struct App {
     pub biasing: BiasState,
     /// The reader's lists and answers.
     pub answering: Answering,
+    /// The key points of the question.
+    pub points: Points,
+    /// The list that is mixed by hand.
+    pub mixing: Mixing,
     /// The state of the screen that chooses a detector.
     pub choosing: Choosing,
     /// The detector that judges.
@@ -262,6 +266,8 @@ impl App {
             comparing: Comparing::default(),
             biasing: BiasState::default(),
             answering: Answering::default(),
+            points: Points::default(),
+            mixing: Mixing::default(),
             choosing: Choosing::default(),
             detector: start.opening.detector.clone(),
             llm: start.opening.llm.clone(),

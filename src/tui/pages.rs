@@ -11,6 +11,8 @@ use super::screens::labelling::update::Labels;
 use super::screens::lanes::update::Lanes;
 use super::screens::passage::editor::WhatIf;
 use super::screens::passage::screen::Open;
+use super::screens::reader::mix::Mixer;
+use super::screens::reader::nuggets::KeyPoints;
 use super::screens::reader::update::Reader;
 use super::screens::statements::screen::Statements;
 use super::screens::sycophancy::lab::FramingLab;
@@ -18,7 +20,7 @@ use super::screens::sycophancy::screen::AsEitherSide;
 use super::screens::tune::update::Tune;
 
 /// All screens. The lanes come first; the order of the others does not matter.
-pub static PAGES: [&dyn Page; 13] = [
+pub static PAGES: [&dyn Page; 15] = [
     &Lanes,
     &Open,
     &WhatIf,
@@ -29,6 +31,8 @@ pub static PAGES: [&dyn Page; 13] = [
     &Compare,
     &Bias,
     &Reader,
+    &KeyPoints,
+    &Mixer,
     &Labels,
     &Detectors,
     &Help,

@@ -1,4 +1,4 @@
-//! Colours by meaning. Widgets ask for a meaning, never for a colour.
+//! Colours by meaning. Widgets ask for a meaning, never for a colour. May use: report (marks).
 
 pub mod palette;
 

@@ -14,9 +14,9 @@ use url::Url;
 
 use parking_lot::Mutex;
 
-use super::host::{Host, ROBOTS, Rules};
 use super::manners;
 use super::manners::{Manners, WebError};
+use super::store::host::{Host, ROBOTS, Rules};
 use super::store::{End, Page};
 use crate::corpus::{HtmlError, main_text};
 use crate::net::is_temporary;

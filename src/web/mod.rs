@@ -28,8 +28,6 @@ pub mod search;
 mod site;
 mod store;
 
-use store::host;
-
 pub use engines::Provider;
 pub use manners::{Manners, SearchError, WebError, anywhere, public};
 pub use search::{Results, Search, is_contact};

@@ -284,12 +284,12 @@ pub(super) mod host {
     /// The name of this program in a robots.txt.
     const AGENT: &str = "parallax";
     /// The number of bytes of a robots.txt that are read; RFC 9309 allows ignoring the rest.
-    pub(in crate::web) const ROBOTS: usize = 500 << 10;
+    pub const ROBOTS: usize = 500 << 10;
     /// The longest pause between requests. A host that wants longer pauses is skipped, because one corpus would take days.
     const LONGEST: Duration = Duration::from_secs(120);
 
     /// The state of a host.
-    pub(in crate::web) struct Host {
+    pub struct Host {
         /// The time of the next allowed request.
         next: Mutex<Instant>,
         /// The rules of its robots.txt, once fetched.
@@ -297,7 +297,7 @@ pub(super) mod host {
     }
 
     /// The rules of a robots.txt.
-    pub(in crate::web) enum Rules {
+    pub enum Rules {
         /// There is no robots.txt, so everything is allowed.
         None,
         /// The rules.

@@ -1,13 +1,14 @@
 //! Custom detectors against the Python `transformers` classes, on tiny random checkpoints (`tools/detector/make_fixtures.py`), the
 //! errors for invalid models, and any of them in place of the built-in one.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use parallax::corpus::Passage;
+use parallax::corpus::{Passage, PassageIx};
 use parallax::detect::{Choice, CrossEncoder, CustomCrossEncoder, DetectError, Detector};
 use parallax::engine::{Opening, Setup, model_threads};
 use parallax::work::{Stop, on_all};
@@ -86,7 +87,8 @@ fn a_t5_judges_by_the_first_token_of_its_answers_one_and_zero() {
     };
     // What Python's `transformers` scores 1 and 0 for the first pair.
     let p = judge(&detector, "Animals suffer in small cages.");
-    assert!((p - 1.0 / (1.0 + (4.284_997f32 + 1.354_840).exp())).abs() < 1e-5, "{p}");
+    let python = 1.0 / (1.0 + (4.284_997_f64 + 1.354_840).exp());
+    assert!((f64::from(p) - python).abs() < 1e-5, "{p}");
     // Other answers are other tokens, and other readings.
     let exchanged = load(&fixture("t5"), "@supports=0,1").unwrap();
     assert!((p + judge(&exchanged, "Animals suffer in small cages.") - 1.0).abs() < 1e-6);
@@ -108,6 +110,30 @@ fn a_t5_judges_by_the_first_token_of_its_answers_one_and_zero() {
     fs::rename(folder.path().join("tokenizer.json"), folder.path().join("spiece.model")).unwrap();
     let message = load(folder.path(), "").err().unwrap();
     assert!(message.contains("only spiece.model") && message.contains("save_pretrained"), "{message}");
+}
+
+#[test]
+fn modernbert_gives_the_logits_of_transformers() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/modern/modernbert-nli");
+    let detector = load(&folder, "").unwrap_or_else(|error| panic!("{error}"));
+    let rows: Vec<Value> = serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap();
+    let mut compared = 0;
+    for row in rows {
+        let word = |name: &str| row[name].as_str().unwrap().trim().to_owned();
+        // Long pairs are cut into windows here, and truncated there.
+        let (premise, statement) = (word("second"), word("first"));
+        if premise.is_empty() || statement.is_empty() || premise.len() + statement.len() > 60 {
+            continue;
+        }
+        let made = detector.logits(&passage(&premise), &statement).unwrap();
+        for (made, expected) in made.iter().zip(row["logits"].as_array().unwrap()) {
+            assert!((f64::from(*made) - expected.as_f64().unwrap()).abs() <= 1e-4, "{row}: {made}");
+        }
+        compared += 1;
+    }
+    assert!(compared >= 2, "{compared}");
+    let p = detector.judge(&passage("Owls."), "Zoos.", &Stop::never()).unwrap();
+    assert!((0.0..=1.0).contains(&p));
 }
 
 #[test]
@@ -145,6 +171,44 @@ fn an_empty_passage_or_statement_has_no_verdict() {
     assert_eq!(judge("Zoos.", ""), Err(DetectError::Empty("statement")));
 }
 
+#[test]
+fn swapping_the_statements_swaps_every_detectors_decision_to_the_last_bit() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(Vec::new(), |prompt| if prompt.len() % 3 == 0 { "Yes" } else { "No" }.into());
+    let setup = asking(data.path(), Some(&server), "bear-7b").unwrap();
+    let custom = |name: &str, supports: &str| load(&fixture(name), supports).unwrap();
+    let [bert, one] = [custom("bert", ""), custom("bert-one", "@supports=LABEL_0")];
+    let [two, three] = [custom("deberta-v2", "@supports=LABEL_1,LABEL_0"), custom("deberta-v3", "")];
+    let (roberta, builtin) = (custom("roberta", ""), CrossEncoder::builtin().unwrap());
+    let model = setup.detector().unwrap();
+    // The built-in one is slow here, so it reads fewer passages.
+    let detectors: [(&dyn Detector, usize); 7] =
+        [(&bert, 97), (&one, 97), (&two, 97), (&three, 97), (&roberta, 97), (&*model, 97), (&builtin, 7)];
+    for (detector, cases) in detectors {
+        let mut outcomes = HashSet::new();
+        for case in 0..cases {
+            let passage = setup.corpus.passage(PassageIx((case * 41 % 600) as u32));
+            let question = &setup.questions[case * 5 % setup.questions.len()];
+            let Some(sides) = question.sides() else { continue };
+            let [first, second] = sides.map(|side| question.perspectives[side].as_str());
+            // Each order reads anew.
+            let decide = |statements: [&str; 2]| {
+                let [one, other] =
+                    statements.map(|statement| detector.read(&passage, statement, &Stop::never()).unwrap());
+                detector.rule().decide([&one, &other]).unwrap()
+            };
+            let (there, back) = (decide([first, second]), decide([second, first]));
+            assert_eq!(there.swapped(), back, "{}: {}, {first}", detector.key(), passage.id);
+            let bits = |p: [f64; 4]| p.map(f64::to_bits);
+            let [only_first, only_second, both, neither] = bits(there.p);
+            assert_eq!([only_second, only_first, both, neither], bits(back.p), "{}", detector.key());
+            assert_eq!(there.engaged.to_bits(), back.engaged.to_bits());
+            outcomes.insert(format!("{:?}", there.outcome));
+        }
+        assert!(!outcomes.is_empty(), "{}: nothing was decided", detector.key());
+    }
+}
+
 /// A copy of a fixture with one entry of its configuration changed.
 fn changed(name: &str, key: &str, value: Value) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -162,7 +226,12 @@ fn changed(name: &str, key: &str, value: Value) -> tempfile::TempDir {
 #[test]
 fn invalid_models_are_refused_with_what_to_do() {
     for (name, key, value, words) in [
-        ("bert", "id2label", json!({"0": "a", "1": "b", "2": "c"}), &["a, b, c", "@supports=a"][..]),
+        (
+            "bert",
+            "id2label",
+            json!({"0": "a", "1": "b", "2": "c"}),
+            &["a, b, c", "a name such as", "--classes", "@supports=a"][..],
+        ),
         ("bert", "id2label", json!({"0": "entailment"}), &["id2label", "3 classes"]),
         (
             "bert",

@@ -6,8 +6,9 @@ use std::time::Duration;
 use parallax::corpus::store::{Field, Fields, NONE};
 use parallax::corpus::{Passage, PassageIx};
 use parallax::detect::{LabelSource, PairLabels, Reading, Rule};
+use parallax::engine::nuggets::{KeyPoint, Voice};
 use parallax::engine::{Judgments, Opening, Ranked, Ranking, Recipe};
-use parallax::engine::{Opened, ReadEvent, Reply, Turn};
+use parallax::engine::{Opened, PointsEvent, ReadEvent, Reply, Turn};
 use parallax::question::{By, Question};
 use parallax::tui::app::{App, Corpus, LaneState};
 use parallax::tui::config::{Config, Source};
@@ -241,6 +242,47 @@ pub fn many_sided(width: u16, height: u16) -> App {
             app.judgments.write(PassageIx(at as u32), side, said(p));
         }
     }
+    app
+}
+
+/// The key points of the question are found: one of two passages and one of a single passage for the first side, two for the other.
+pub fn pointed(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    press(&mut app, "K");
+    let point = |perspective, voices: &[(usize, &str)]| {
+        let voices =
+            voices.iter().map(|(at, text)| Voice { passage: PASSAGES[*at].0.into(), text: (*text).into() });
+        let voices: Vec<Voice> = voices.collect();
+        KeyPoint { perspective, name: voices[0].text.clone(), vital: voices.len() > 1, voices }
+    };
+    let points = vec![
+        point(
+            0,
+            &[
+                (0, "Elephants in captivity live half as long as wild ones."),
+                (6, "I do not miss the bars, and nor do the apes."),
+            ],
+        ),
+        point(0, &[(3, "No cage is kind, writes one reader.")]),
+        point(
+            1,
+            &[
+                (5, "Without zoos there would be no condors."),
+                (4, "The breeding of condors in zoos returned them to the hills."),
+            ],
+        ),
+        point(1, &[(1, "A ban on zoos would drive the trade into back yards.")]),
+    ];
+    let (number, event) = (app.points.number, PointsEvent::Found(Ok(points)));
+    update(&mut app, Msg::Engine(Reply::KeyPoints { number, event }));
+    app
+}
+
+/// The mixer, with a reader.
+pub fn mixer(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    give_reader(&mut app, "m", false);
+    press(&mut app, "rm");
     app
 }
 

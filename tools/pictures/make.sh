@@ -51,6 +51,8 @@ picture tune 140x40 "${asked}llt<Wait>"
 picture reader 140x40 "${asked}r<Wait>"
 picture framing 140x40 "${asked}lyw<Wait>jjj"
 picture what-if 140x40 "${asked}l<Enter><Wait>c<Wait><Down><Wait>"
+picture key-points 140x40 "${asked}K<Wait>"
+picture mixer 140x40 "${asked}rm<Wait>"
 picture help 140x40 "${asked}?"
 "$PARALLAX" demo tools/pictures/tour.session.jsonl --out docs/pictures/tour.svg
 du -bc docs/pictures/*.svg docs/pictures/*.png | tail -1

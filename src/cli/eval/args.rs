@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::ValueEnum;
 
-use super::estimates::Threshold;
-use crate::cli::eval::edit::EditArgs;
-use crate::cli::eval::framing::FramingArgs;
+pub use crate::cli::eval::choices::{Analysis, Negatives, TableFormat, Target, Ties};
+use crate::cli::eval::choices::{Mixing, Nuggets};
+use crate::cli::job::Threshold;
 use crate::cli::options::{Common, Layout, SetOf, SwitchArgs, Tune, set_name};
 use crate::cli::provenance::content_hash;
 use crate::engine::Recipe;
@@ -75,8 +75,9 @@ pub struct Eval {
     pub layout: Layout,
     /// Also write to this folder: `berds` the lists of every lane (TREC run, BERDS JSONL), all labels (qrels), the
     /// model's probabilities and the table; `reader` the answers
-    /// of every list, the types of its passages, and what replaced right answers, for annotate new; `pir` every query with its list.
-    #[arg(help_heading = "Options of berds, pir and reader", long, value_name = "FOLDER")]
+    /// of every list, the types of its passages, and what replaced right answers, for annotate new; `pir` every query with its list;
+    /// `nuggets` the key points, to be edited, and the rank at which each lane brings them.
+    #[arg(help_heading = "Options of berds, nuggets, pir and reader", long, value_name = "FOLDER")]
     pub write: Option<PathBuf>,
     /// Where the passages come from that are added to a gold passage for SER: the question's own list, BM25 or a draw over the corpus
     /// (without --corpus, over the passages of all questions). Default: list,random.
@@ -143,6 +144,39 @@ pub struct Eval {
     /// The output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: TableFormat,
+    /// Key points.
+    #[command(flatten)]
+    pub nuggets: Nuggets,
+    /// Mixed lists.
+    #[command(flatten)]
+    pub mix: Mixing,
+}
+
+/// The options of `eval framing` and `eval ask`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct FramingArgs {
+    /// Measure on pairs of queries and passages in NevIR's format instead (JSONL: q1, q2, doc1, doc2); they bring their own passages.
+    #[arg(help_heading = "Options of framing", long, value_name = "FILE")]
+    pub pairs: Option<PathBuf>,
+    /// Who asks in the wording `persona`. Default: a parent.
+    #[arg(help_heading = "Options of framing", long, value_name = "PERSON")]
+    pub persona: Option<String>,
+    /// Up to how many wordings are asked. Default: 8.
+    #[arg(help_heading = "Options of ask", long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=20))]
+    pub times: Option<u8>,
+    /// How the lists of the wordings become one: by reciprocal ranks (rrf), in turn (turns) or so that every wording is served (cover).
+    /// Default: rrf.
+    #[arg(help_heading = "Options of ask", long, value_name = "NAME", value_parser = ["rrf", "turns", "cover"])]
+    pub by: Option<String>,
+}
+
+/// The options of `eval edit`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct EditArgs {
+    /// The edits, separated by commas: source-named, source-removed, casual, formal, shorter, longer, first-last, no-numbers, hedged, unhedged,
+    /// rewritten (needs --llm or --replies). Default: all that a rule makes, and rewritten with --llm.
+    #[arg(help_heading = "Options of edit", long, value_delimiter = ',', value_name = "NAMES")]
+    pub edits: Vec<String>,
 }
 
 /// What `eval` measures.
@@ -177,86 +211,15 @@ pub enum Suite {
     /// reader is right at each k (--reader PATH, --llm URL or --answers FILE; detrimental contexts, Tables 1 to 5
     /// and Figures 1 to 4 and 7; PIR, Table 5).
     Reader,
-}
-
-/// Where the passages come from that are added to a gold passage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Negatives {
-    /// The list that is read.
-    List,
-    /// BM25 with the question.
-    Bm25,
-    /// A seeded draw.
-    Random,
-}
-
-impl Negatives {
-    /// The name in tables, as it is typed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Negatives::List => "list",
-            Negatives::Bm25 => "bm25",
-            Negatives::Random => "random",
-        }
-    }
-}
-
-/// What else `eval reader` reads of every list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Analysis {
-    /// The attention on every passage, and the list without those that have little of it.
-    Attention,
-    /// The list without each of its passages.
-    Without,
-    /// The list in ten other orders.
-    Orders,
-}
-
-/// What an estimate is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Target {
-    /// The mean of exactly these questions.
-    #[default]
-    These,
-    /// The mean of the questions that these represent.
-    Population,
-}
-
-impl From<Target> for crate::measure::ppi::Target {
-    fn from(target: Target) -> Self {
-        match target {
-            Target::These => Self::These,
-            Target::Population => Self::Population,
-        }
-    }
-}
-
-/// How tables are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum TableFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// Markdown.
-    Md,
-    /// LaTeX, with booktabs.
-    Latex,
-    /// One line for each lane and measure.
-    Tsv,
-    /// One JSON object.
-    Json,
-    /// A self-contained page with plots.
-    Html,
-}
-
-/// How ties in a run are broken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Ties {
-    /// The order of the file.
-    #[default]
-    AsRead,
-    /// By score, then by id, as in trec_eval.
-    TrecEval,
+    /// Which key points each lane brings: supporting sentences are clustered into arguments, and the first k are measured by nugget
+    /// recall. With --matching: how well such clusters agree with key points by hand, and the threshold that fits best.
+    Nuggets,
+    /// Which sides a reader's answer gives from the first k of every lane, which of them the list has, which it drops or adds, and how well
+    /// its citations support it (--llm, or --answers with their passages).
+    Answer,
+    /// What a reader concludes from lists mixed of both sides, as the share of one side goes from 0 to 1, and where it tips: over a labelled
+    /// question set (--llm, or the verdicts alone), or over RAMDocs (--questions FILE, with --reader, --llm or --answers).
+    Mix,
 }
 
 /// The thresholds of `--fail-under`.
@@ -277,25 +240,6 @@ pub fn check_thresholds(args: &Eval, rows: impl IntoIterator<Item = String>) -> 
         threshold.row(&rows)?;
     }
     Ok(())
-}
-
-/// The row that a lane's name means: its recipe, however it is written; a run may be named without its folder.
-pub fn find_row(option: &str, name: &str, rows: &[String]) -> anyhow::Result<usize> {
-    let recipe = |text: &str| text.parse::<Recipe>();
-    let named = recipe(name);
-    let file = |recipe: &Recipe| recipe.run().and_then(|run| run.path.file_name().map(ToOwned::to_owned));
-    let same = |row: &String| match (recipe(row), &named) {
-        _ if *row == name => true,
-        (Ok(row), Ok(named)) => {
-            let bare = named.run().is_some_and(|run| run.path.components().count() == 1);
-            row == *named || (bare && row.switches == named.switches && file(&row) == file(named))
-        }
-        _ => false,
-    };
-    match rows.iter().position(same) {
-        Some(row) => Ok(row),
-        None => bail!("{option}: there is no lane `{name}`, only {}", rows.join(", ")),
-    }
 }
 
 /// The options of each question set, with its name. Labels are given once for all sets, or once per set in the same order.

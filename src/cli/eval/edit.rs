@@ -3,7 +3,7 @@
 
 use anyhow::bail;
 
-use crate::cli::eval::args::{Eval, check_thresholds};
+use crate::cli::eval::args::{EditArgs, Eval, check_thresholds};
 use crate::cli::eval::lanes::Lanes;
 use crate::cli::options::Common;
 use crate::corpus::Passage;
@@ -13,15 +13,6 @@ use crate::engine::{Lists, Query, Shares, rank_lanes};
 use crate::question::edits::Edit;
 use crate::report::means::{Values, rows};
 use crate::report::table::{Head, Table};
-
-/// The options of `eval edit`.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct EditArgs {
-    /// The edits, separated by commas: source-named, source-removed, casual, formal, shorter, longer, first-last, no-numbers, hedged, unhedged,
-    /// rewritten (needs --llm or --replies). Default: all that a rule makes, and rewritten with --llm.
-    #[arg(help_heading = "Options of edit", long, value_delimiter = ',', value_name = "NAMES")]
-    pub edits: Vec<String>,
-}
 
 /// The edits that were asked for.
 fn edits(common: &Common, args: &EditArgs) -> anyhow::Result<Vec<Edit>> {

@@ -1,19 +1,17 @@
-//! The estimates of `--correct`: the units that count, one row per lane and per difference, and the notes. Also the thresholds of
-//! `--fail-under`.
+//! The estimates of `--correct`: the units that count, one row per lane and per difference, and the notes.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 
 use anyhow::bail;
 use serde_json::json;
 
-use super::args::find_row;
 use super::corrected::{Bench, Figure, Unit};
 use crate::annotate::sample::{Gap, Share, labelled_prefix};
 use crate::measure::ppi::{
     Estimate, Labelled, Method, PpiError, Target, corrected_difference, corrected_mean, labels_alone,
 };
 use crate::measure::significance::{DRAWS, Interval, SignificanceError, compare, holm};
+use crate::measure::uncertainty::Spread;
 use crate::report::means::averaged;
 use crate::report::table::{Cell, Head, Row, Table};
 
@@ -225,6 +223,12 @@ pub fn comparisons(table: &Table, pairs: &[(usize, usize)]) -> Result<Option<Tab
                 compared.push((*lane, *base, compare(&left, &right, DRAWS, 0)?));
             }
         }
+        // All lanes' replicates have the same questions and the same verdicts, so they can be subtracted one by one.
+        let drawn = |lane: usize, base: usize| {
+            let means = |row: usize| table.rows[row].replicates.get(column)?.as_ref();
+            let both = means(lane)?.iter().zip(means(base)?);
+            Spread::of(&mut both.map(|(own, other)| own - other).collect::<Vec<f64>>())
+        };
         let corrected = holm(&compared.iter().map(|(.., made)| made.p).collect::<Vec<_>>());
         for ((lane, base, made), p) in compared.into_iter().zip(corrected) {
             let cell = |mean: f64| Cell { mean, n: made.n, ..Cell::default() };
@@ -234,7 +238,7 @@ pub fn comparisons(table: &Table, pairs: &[(usize, usize)]) -> Result<Option<Tab
             rows.push(Row {
                 lane: format!("{}: {left} − {right}", head.name),
                 cells: vec![
-                    Some(between(made.difference)),
+                    Some(Cell { doubt: drawn(lane, base), ..between(made.difference) }),
                     made.effect.map(between),
                     count(made.wins),
                     count(made.ties),
@@ -262,7 +266,8 @@ pub fn comparisons(table: &Table, pairs: &[(usize, usize)]) -> Result<Option<Tab
     ];
     if table.rows.iter().any(|row| row.by_model.is_some_and(|share| share > 0.0)) {
         notes.push(
-            "the model's doubt is not in these intervals: its verdicts count as the means above".into(),
+            "(…) and p take the model's expectations as values; […] draws its verdicts too: where that interval holds 0, neither lane is better"
+                .into(),
         );
     }
     Ok(Some(Table {
@@ -356,101 +361,4 @@ pub fn wide(tables: Vec<((String, String), Table)>) -> anyhow::Result<Table> {
         provenance: json!({"sets": tables.iter().map(|((corpus, set), table)| json!({"corpus": corpus, "set": set, "provenance": table.provenance})).collect::<Vec<_>>()}),
         ..Table::default()
     })
-}
-
-/// The least mean that one lane must reach.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Threshold {
-    lane: String,
-    measure: String,
-    least: f64,
-}
-
-impl FromStr for Threshold {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let parts = || {
-            let (name, least) = text.split_once(">=")?;
-            // A lane may hold colons, a measure holds none.
-            let (lane, measure) = name.trim().rsplit_once(':')?;
-            let least = least.trim().parse::<f64>().ok().filter(|least| least.is_finite())?;
-            Some(Threshold { lane: lane.trim().into(), measure: measure.trim().into(), least })
-        };
-        match parts() {
-            Some(bound) => Ok(bound),
-            None => {
-                bail!("--fail-under `{text}`: expected LANE:MEASURE>=NUMBER, such as minilm:MRecall@5>=0.3")
-            }
-        }
-    }
-}
-
-impl Threshold {
-    /// The row that it names.
-    pub(super) fn row(&self, rows: &[String]) -> anyhow::Result<usize> {
-        find_row("--fail-under", &self.lane, rows)
-    }
-
-    /// Why the table fails it; `None` if it passes.
-    ///
-    /// # Errors
-    /// The table has no such lane or measure.
-    pub fn failure(&self, table: &Table) -> anyhow::Result<Option<String>> {
-        let tables = || std::iter::once(table).chain(&table.further);
-        let found = tables().find_map(|table| {
-            let column = table.columns.iter().position(|head| head.name.eq_ignore_ascii_case(&self.measure));
-            Some((table, column?))
-        });
-        let Some((table, column)) = found else {
-            let heads = tables().flat_map(|table| &table.columns);
-            let columns: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
-            bail!("--fail-under: there is no measure `{}`, only {}", self.measure, columns.join(", "));
-        };
-        let rows: Vec<String> = table.rows.iter().map(|row| row.lane.clone()).collect();
-        let row = &table.rows[self.row(&rows)?];
-        let mean = row.cells[column].as_ref().map(|cell| cell.mean);
-        Ok(match mean {
-            Some(mean) if mean >= self.least => None,
-            Some(mean) => Some(format!("{} {} is {mean:.4}, below {}", row.lane, self.measure, self.least)),
-            None => Some(format!("{} {} could not be measured", row.lane, self.measure)),
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table(mean: f64) -> Table {
-        let cell = Cell { mean, n: 1, ..Cell::default() };
-        let row = Row { lane: "bm25@k1=0.9,b=0.4".into(), cells: vec![Some(cell)], ..Row::default() };
-        Table { columns: vec!["MRecall@5".into()], rows: vec![row], ..Table::default() }
-    }
-
-    #[test]
-    fn a_threshold_holds_or_says_by_how_much_it_fails() {
-        let threshold: Threshold = "bm25:mrecall@5>=0.3".parse().unwrap();
-        assert_eq!(threshold.failure(&table(0.3)).unwrap(), None);
-        assert!(threshold.failure(&table(0.29)).unwrap().unwrap().contains("is 0.2900, below 0.3"));
-    }
-
-    #[test]
-    fn a_run_may_be_named_without_its_folder() {
-        let rows = ["bm25", "run:data/a.json", "run:data/a.json+mmr@0.75"].map(String::from);
-        let row = |text: &str| text.parse::<Threshold>().unwrap().row(&rows).ok();
-        assert_eq!(row("run:a.json:nDCG@10>=.5"), Some(1));
-        assert_eq!(row("run:a.json+mmr:nDCG@10>=.5"), Some(2));
-        assert_eq!(row("run:other/a.json:nDCG@10>=.5"), None);
-    }
-
-    #[test]
-    fn a_threshold_that_names_nothing_is_an_error() {
-        for text in ["", "bm25>=1", "bm25:MRecall@5", "bm25:MRecall@5>=x", "bm25:MRecall@5>=nan"] {
-            assert!(text.parse::<Threshold>().is_err(), "{text}");
-        }
-        for text in ["minilm:MRecall@5>=0", "bm25:Prec@5>=0"] {
-            assert!(text.parse::<Threshold>().unwrap().failure(&table(1.0)).is_err(), "{text}");
-        }
-    }
 }

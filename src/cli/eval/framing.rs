@@ -1,7 +1,7 @@
 //! `eval framing`: how much the wording of a question decides what a lane returns, and whether a lane reads a negation; with `--pairs`,
 //! NevIR's pairwise accuracy on a file of pairs. `eval ask`: what n wordings buy against one deeper list.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::bail;
 use serde_json::json;
@@ -20,24 +20,6 @@ use crate::report::means::{Values, rows, rows as means_of};
 use crate::report::table::{Head, Row, Table};
 use crate::retrieve::Fusion;
 use crate::work::{Job, Progress};
-
-/// The options of `eval framing` and `eval ask`.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct FramingArgs {
-    /// Measure on pairs of queries and passages in NevIR's format instead (JSONL: q1, q2, doc1, doc2); they bring their own passages.
-    #[arg(help_heading = "Options of framing", long, value_name = "FILE")]
-    pub pairs: Option<PathBuf>,
-    /// Who asks in the wording `persona`. Default: a parent.
-    #[arg(help_heading = "Options of framing", long, value_name = "PERSON")]
-    pub persona: Option<String>,
-    /// Up to how many wordings are asked. Default: 8.
-    #[arg(help_heading = "Options of ask", long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=20))]
-    pub times: Option<u8>,
-    /// How the lists of the wordings become one: by reciprocal ranks (rrf), in turn (turns) or so that every wording is served (cover).
-    /// Default: rrf.
-    #[arg(help_heading = "Options of ask", long, value_name = "NAME", value_parser = ["rrf", "turns", "cover"])]
-    pub by: Option<String>,
-}
 
 /// Up to how many wordings `eval ask` asks by default.
 const TIMES: u8 = 8;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use crate::cli::eval::args::{Eval, find_row, seed};
-use crate::cli::job::{Meter, open_setup, prompts_in_use, stop_on_signal};
+use crate::cli::eval::args::{Eval, seed};
+use crate::cli::job::{Meter, find_row, open_setup, prompts_in_use, stop_on_signal};
 use crate::cli::options::Common;
 use crate::detect::{Fitted, LabelSource};
 use crate::engine::recipe::{Mmr, Norm, Rerank};

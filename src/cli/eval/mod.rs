@@ -2,15 +2,19 @@
 //!
 //! May use: everything below `cli`.
 
+mod answer;
 pub mod args;
 mod berds;
 mod bias;
+mod choices;
 mod corrected;
 mod edit;
 mod estimates;
 mod extract;
 mod framing;
 mod lanes;
+mod mix;
+mod nuggets;
 mod pir;
 mod reader;
 mod results;
@@ -49,18 +53,20 @@ use results::put_together;
 /// # Errors
 /// A file is not valid, a measure is unknown, or nothing could be measured.
 pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
-    if args.suite != Suite::Reader
+    if !matches!(args.suite, Suite::Reader | Suite::Mix | Suite::Answer)
         && let Some(option) = common.reads()
     {
-        bail!("{option} is for eval reader");
+        bail!("{option} is for eval reader, mix and answer");
     }
     let thresholds = thresholds(args)?;
     let common = &with_runs(common, args);
     if args.suite != Suite::Trec && args.qrels.is_some() {
         bail!("--qrels is for eval trec; the other suites measure by --labels or the model");
     }
-    if args.write.is_some() && !matches!(args.suite, Suite::Berds | Suite::Pir | Suite::Reader) {
-        bail!("--write is for eval berds, eval pir and eval reader");
+    if args.write.is_some()
+        && !matches!(args.suite, Suite::Berds | Suite::Pir | Suite::Reader | Suite::Nuggets | Suite::Answer)
+    {
+        bail!("--write is for eval berds, answer, nuggets, pir and reader");
     }
     if args.suite != Suite::Reader {
         let given = [
@@ -71,6 +77,10 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
             bail!("{option} is for eval reader");
         }
+    }
+    if args.suite != Suite::Nuggets && (args.nuggets.key_points.is_some() || args.nuggets.matching.is_some())
+    {
+        bail!("--key-points and --matching are for eval nuggets");
     }
     if args.oracle && args.suite != Suite::Berds {
         bail!("--oracle is for eval berds");
@@ -139,6 +149,9 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
             (None, Suite::Extract) => extract::table(&common, args)?,
             (None, Suite::Coverage) => berds::coverage(&common, args)?,
             (None, Suite::Bias) => bias::table(&common, args)?,
+            (None, Suite::Answer) => answer::table(&common, args)?,
+            (None, Suite::Mix) => mix::table(&common, args)?,
+            (None, Suite::Nuggets) => nuggets::table(&common, args)?,
             (None, Suite::Reader) => reader::table(&common, args)?,
             (None, Suite::Sycophancy) => berds::sycophancy(&common, args)?,
             (None, Suite::Framing) => framing::table(&common, args)?,

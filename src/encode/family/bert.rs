@@ -6,7 +6,7 @@ use candle_nn::ops::softmax_last_dim;
 use candle_nn::{Embedding, LayerNorm, Linear, Module};
 
 use super::checkpoint::{Config, Weights};
-use super::layer::{FeedForward, Layer, LayerNames, TokenNetwork, distance_bias};
+use super::layer::{FeedForward, Layer, LayerNames, TokenNetwork, distance_bias, hidden_after};
 use crate::input::InputError;
 
 const BERT: LayerNames = LayerNames {
@@ -32,6 +32,7 @@ pub struct Bert {
     layers: Vec<Layer>,
     /// The padding token, if positions are numbered from its number on.
     padding: Option<u32>,
+    heads: usize,
 }
 
 impl Bert {
@@ -54,12 +55,11 @@ impl Bert {
             norm: weights.norm("embeddings.LayerNorm", width, eps)?,
             layers: Layer::all(config, weights, "encoder.layer", &BERT, eps)?,
             padding: roberta.then(|| config.padding()),
+            heads: config.heads()?.0,
         })
     }
-}
 
-impl TokenNetwork for Bert {
-    fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor> {
+    fn compute(&self, ids: &[u32], kinds: &[u32], bias: Option<&Tensor>) -> candle_core::Result<Tensor> {
         let words = self.words.forward(&Tensor::new(ids, &Device::Cpu)?)?;
         let numbers = positions(ids, self.padding);
         let positions = self.positions.forward(&Tensor::new(numbers.as_slice(), &Device::Cpu)?)?;
@@ -73,9 +73,20 @@ impl TokenNetwork for Bert {
         };
         let mut rows = self.norm.forward(&sum)?;
         for layer in &self.layers {
-            rows = layer.forward(&rows, None)?;
+            rows = layer.forward(&rows, bias)?;
         }
         Ok(rows)
+    }
+}
+
+impl TokenNetwork for Bert {
+    fn rows(&self, ids: &[u32], kinds: &[u32]) -> candle_core::Result<Tensor> {
+        self.compute(ids, kinds, None)
+    }
+
+    fn rows_seeing(&self, ids: &[u32], seen: usize) -> candle_core::Result<Tensor> {
+        let bias = if seen < ids.len() { Some(hidden_after(self.heads, ids.len(), seen)?) } else { None };
+        self.compute(ids, &[], bias.as_ref())
     }
 }
 

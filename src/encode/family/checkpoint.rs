@@ -50,12 +50,12 @@ impl Config {
     /// # Errors
     /// The entry is missing.
     pub fn width(&self) -> Result<usize, InputError> {
-        self.size(&["hidden_size", "dim", "d_model"])
+        self.size(&["hidden_size", "dim", "d_model", "n_embd"])
     }
 
     /// The number of layers.
     pub(super) fn layers(&self) -> Result<usize, InputError> {
-        self.size(&["num_hidden_layers", "n_layers"])
+        self.size(&["num_hidden_layers", "n_layers", "n_layer"])
     }
 
     /// The size of the vocabulary.
@@ -68,7 +68,7 @@ impl Config {
 
     /// The maximum number of tokens; `None` if unlimited.
     pub fn positions(&self) -> Option<usize> {
-        let all = self.size(&["max_position_embeddings"]).ok()?;
+        let all = self.size(&["max_position_embeddings", "n_positions"]).ok()?;
         // RoBERTa and MPNet number positions from the padding token's number on.
         let offset = matches!(self.model_type(), Ok("roberta" | "xlm-roberta" | "camembert" | "mpnet"));
         Some(if offset { all.saturating_sub(self.padding() as usize + 1) } else { all })
@@ -158,13 +158,62 @@ impl Config {
 
     /// The number of heads and the width of each.
     pub(super) fn heads(&self) -> Result<(usize, usize), InputError> {
-        let (heads, width) = (self.size(&["num_attention_heads", "n_heads", "num_heads"])?, self.width()?);
+        let (heads, width) =
+            (self.size(&["num_attention_heads", "n_heads", "num_heads", "n_head"])?, self.width()?);
         if heads == 0 || !width.is_multiple_of(heads) {
             return Err(
                 self.wrong(&format!("a row of {width} numbers cannot be divided among {heads} heads"))
             );
         }
         Ok((heads, width / heads))
+    }
+
+    /// The base of rotary positions: under `rope_parameters`, where newer files have it (for a kind of layer, if there are several), else under
+    /// `name`.
+    ///
+    /// # Errors
+    /// The positions are scaled, or the base is not a number above 1.
+    pub(super) fn rotation(&self, kind: Option<&str>, name: &str, usual: f64) -> Result<f64, InputError> {
+        let new = self.value.get("rope_parameters").filter(|value| !value.is_null());
+        let new = match kind {
+            Some(kind) => new.and_then(|value| value.get(kind)),
+            None => new,
+        };
+        if let Some(scaled) =
+            new.and_then(|value| value.get("rope_type")?.as_str()).filter(|kind| *kind != "default")
+        {
+            return Err(
+                self.wrong(&format!("`rope_type` is {scaled}; scaled rotary positions are not supported"))
+            );
+        }
+        let found = new.and_then(|value| value.get("rope_theta")).or_else(|| self.value.get(name));
+        match found.map(Value::as_f64) {
+            None => Ok(usual),
+            Some(Some(base)) if base > 1.0 => Ok(base),
+            Some(_) => Err(self.wrong(&format!("expected a number above 1 at `{name}`"))),
+        }
+    }
+
+    /// Whether layer `i` sees near tokens only: by `layer_types`, else by the pattern of the family.
+    ///
+    /// # Errors
+    /// The list names too few layers, or a layer of another kind.
+    pub(super) fn is_near(&self, i: usize) -> Result<bool, InputError> {
+        if let Some(kinds) = self.value.get("layer_types").and_then(Value::as_array) {
+            return match kinds.get(i).and_then(Value::as_str) {
+                Some("sliding_attention") => Ok(true),
+                Some("full_attention") => Ok(false),
+                _ => Err(self.wrong(&format!(
+                    "`layer_types` does not say full_attention or sliding_attention for layer {i}; fetch the model again"
+                ))),
+            };
+        }
+        let every = |names: &[&str], usual| self.size(names).unwrap_or(usual).max(1);
+        Ok(match self.model_type()? {
+            "modernbert" => i % every(&["global_attn_every_n_layers"], 3) != 0,
+            "gemma3_text" => (i + 1) % every(&["sliding_window_pattern", "_sliding_window_pattern"], 6) != 0,
+            _ => false,
+        })
     }
 
     /// An error about the file.
@@ -237,6 +286,19 @@ impl Weights {
         }
         let place = if files.len() == 1 { files[0].clone() } else { folder.into() };
         Ok(Weights { tensors, prefix: String::new(), place })
+    }
+
+    /// Reads a file of PyTorch that holds one product, as `linear.weight` and `linear.bias`.
+    ///
+    /// # Errors
+    /// It is missing, truncated or damaged, or contains NaN or infinity.
+    pub fn of_linear(file: &Path) -> Result<Self, InputError> {
+        let mut tensors = HashMap::new();
+        for (name, tensor) in read(file)? {
+            let tensor = finite(tensor).map_err(|why| wrong(file, format!("the tensor `{name}` {why}")))?;
+            tensors.insert(format!("linear.{name}"), tensor);
+        }
+        Ok(Weights { tensors, prefix: String::new(), place: file.into() })
     }
 
     /// Sets the prefix to the part of a name before `tail`: checkpoints of a whole task store the network under a prefix.
@@ -325,6 +387,35 @@ impl Weights {
         Ok(Linear::new(self.product(name, from, to)?, None))
     }
 
+    /// A product, with its bias if there is one.
+    pub(super) fn linear_of(&self, name: &str, from: usize, to: usize) -> Result<Linear, InputError> {
+        if self.has(&format!("{name}.bias")) {
+            self.linear(name, from, to)
+        } else {
+            self.linear_without_bias(name, from, to)
+        }
+    }
+
+    /// Several products of one size that are stored in one tensor, one below the other.
+    pub(super) fn packed(
+        &self,
+        name: &str,
+        from: usize,
+        to: usize,
+        count: usize,
+    ) -> Result<Vec<Linear>, InputError> {
+        let weight = self.get(&format!("{name}.weight"), &[count * to, from])?;
+        let bias = format!("{name}.bias");
+        let bias = if self.has(&bias) { Some(self.get(&bias, &[count * to])?) } else { None };
+        let part = |i: usize| -> candle_core::Result<Linear> {
+            let weight = weight.narrow(0, i * to, to)?.t()?.contiguous()?.t()?;
+            let bias = bias.as_ref().map(|bias| bias.narrow(0, i * to, to)?.contiguous()).transpose()?;
+            Ok(Linear::new(weight, bias))
+        };
+        let parts = (0..count).map(part).collect::<candle_core::Result<_>>();
+        parts.map_err(|error| self.wrong(&format!("the tensor `{name}` cannot be divided ({error})")))
+    }
+
     /// The weights of a product, in the memory order in which the product reads them; otherwise every product would transpose them.
     fn product(&self, name: &str, from: usize, to: usize) -> Result<Tensor, InputError> {
         let name = format!("{name}.weight");
@@ -350,7 +441,7 @@ fn read(file: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     if !file.exists() {
         return Err(wrong(file, format!("the index names it, but the file is missing; {ADVICE}")));
     }
-    if file.extension().is_some_and(|end| end == "bin") {
+    if file.extension().is_some_and(|end| end == "bin" || end == "pt") {
         return candle_core::pickle::read_all(file).map_err(|error| {
             let why = format!(
                 "not a complete checkpoint of PyTorch 1.6 or newer ({}); {ADVICE}, or save it as safetensors",

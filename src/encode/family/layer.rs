@@ -20,6 +20,20 @@ pub(super) fn on_one_thread() {
 pub trait TokenNetwork: Send + Sync {
     /// The vectors of a sequence's tokens, one row each. `segment_ids` holds the segment of every token of a pair; it is empty for a single text.
     fn rows(&self, ids: &[u32], segment_ids: &[u32]) -> candle_core::Result<Tensor>;
+
+    /// The same of a single text whose tokens attend to its first `seen` tokens only, as late interaction pads its queries.
+    fn rows_seeing(&self, ids: &[u32], seen: usize) -> candle_core::Result<Tensor> {
+        if seen >= ids.len() {
+            return self.rows(ids, &[]);
+        }
+        Err(candle_core::Error::Msg("this family cannot leave tokens out of attention".into()))
+    }
+}
+
+/// What is added to the scores of `[heads, tokens, tokens]` so that only the first `seen` tokens are attended to.
+pub fn hidden_after(heads: usize, tokens: usize, seen: usize) -> candle_core::Result<Tensor> {
+    let row: Vec<f32> = (0..tokens).map(|to| if to < seen { 0.0 } else { f32::NEG_INFINITY }).collect();
+    Tensor::from_vec(row, (1, 1, tokens), &Device::Cpu)?.broadcast_as((heads, tokens, tokens))?.contiguous()
 }
 
 /// The tensor names of a layer in one family.
@@ -315,7 +329,7 @@ impl Dense {
     }
 }
 
-/// A layer norm after pooling and the dense layers, as ANCE has it.
+/// A layer norm of one row: after pooling and the dense layers, as ANCE has it, or before a classifier's last layer.
 pub struct Norm(LayerNorm);
 
 impl Norm {
@@ -328,6 +342,17 @@ impl Norm {
     /// A tensor is missing or does not fit rows of `width` numbers.
     pub fn load(weights: &Weights, width: usize) -> Result<Self, InputError> {
         Ok(Norm(weights.norm("norm", width, Self::EPS)?))
+    }
+
+    /// Reads `NAME.weight`, and `NAME.bias` if present.
+    ///
+    /// # Errors
+    /// A tensor is missing or does not fit rows of `width` numbers.
+    pub fn of(weights: &Weights, name: &str, width: usize, eps: f64) -> Result<Self, InputError> {
+        if weights.has(&format!("{name}.bias")) {
+            return Ok(Norm(weights.norm(name, width, eps)?));
+        }
+        Ok(Norm(LayerNorm::new_no_bias(weights.get(&format!("{name}.weight"), &[width])?, eps)))
     }
 
     /// Applies the layer to one row.

@@ -6,6 +6,7 @@
 //! | `checkpoint` | `config.json` and the weights |
 //! | `layer` | the layers that families share |
 //! | `bert` | BERT, RoBERTa, DistilBERT, MPNet; DeBERTa, versions 2 and 3 |
+//! | `rotary` | ModernBERT, NomicBERT, GTE; Qwen3 and Gemma 3 as encoders |
 //! | `t5` | T5's encoder, and the whole T5 for fusion in decoder |
 //!
 //! Reads token numbers only: no tokenizer, no pooling, no network access. Each sequence runs alone on one thread, so its rows do not
@@ -19,6 +20,7 @@ use layer::{TokenNetwork, on_one_thread};
 mod bert;
 mod checkpoint;
 mod layer;
+mod rotary;
 mod t5;
 
 pub use checkpoint::{Config, Weights, weight_files};
@@ -50,10 +52,12 @@ impl Network {
             "distilbert" => Box::new(bert::DistilBert::load(config, weights)?),
             "deberta-v2" => Box::new(bert::Deberta::load(config, weights)?),
             "t5" => Box::new(t5::Encoder::load(config, weights)?),
+            known if rotary::TYPES.contains(&known) => Box::new(rotary::Rotary::load(config, weights)?),
             other => {
                 return Err(config.wrong(&format!(
-                    "`model_type` is {}; bert, roberta, xlm-roberta, camembert, mpnet, distilbert, deberta-v2, dpr and t5 can be read",
-                    crate::input::excerpt(other)
+                    "`model_type` is {}; bert, roberta, xlm-roberta, camembert, mpnet, distilbert, deberta-v2, dpr, t5, {} can be read",
+                    crate::input::excerpt(other),
+                    rotary::TYPES.join(", ")
                 )));
             }
         };
@@ -68,6 +72,19 @@ impl Network {
         self.pair_rows(ids, &[])
     }
 
+    /// The rows of one sequence whose tokens attend to its first `seen` tokens only.
+    ///
+    /// # Errors
+    /// As [`Network::rows`], or the family cannot do so.
+    pub fn rows_seeing(&self, ids: &[u32], seen: usize) -> Result<Rows, EncodeError> {
+        let compute = || -> candle_core::Result<Rows> {
+            let rows = self.0.rows_seeing(ids, seen)?;
+            let width = rows.dim(1)?;
+            Ok(Rows { numbers: rows.flatten_all()?.to_vec1()?, width })
+        };
+        compute().map_err(|error| ModelError::network(error).into())
+    }
+
     fn pair_rows(&self, ids: &[u32], segment_ids: &[u32]) -> Result<Rows, EncodeError> {
         let compute = || -> candle_core::Result<Rows> {
             let rows = self.0.rows(ids, segment_ids)?;
@@ -79,12 +96,18 @@ impl Network {
 }
 
 /// The families that [`Classifier`] supports.
-const CLASSIFIER_FAMILIES: [&str; 5] = ["bert", "roberta", "xlm-roberta", "camembert", "deberta-v2"];
+const CLASSIFIER_FAMILIES: [&str; 6] =
+    ["bert", "roberta", "xlm-roberta", "camembert", "deberta-v2", "modernbert"];
 
-/// A network for sequence classification: dense layers over the first token's row, the last with one logit per class.
+/// A network for sequence classification: dense layers over the first token's row (or the mean of all rows), the last with one logit
+/// per class.
 pub struct Classifier {
     network: Network,
+    /// Whether the mean of all rows is classified.
+    mean: bool,
     dense: Vec<Dense>,
+    /// The norm before the last layer, as ModernBERT has it.
+    norm: Option<Norm>,
     /// The number of classes.
     pub classes: usize,
 }
@@ -111,6 +134,7 @@ impl Classifier {
             dense.push(Dense::load(weights, name, from, activation)?);
             Ok(dense.last().map_or(0, |dense| dense.width))
         };
+        let mut norm = None;
         let find_prefix = |weights: &mut Weights, name: &str| {
             if weights.find_prefix(&format!("{name}.weight")) {
                 return Ok(());
@@ -131,6 +155,17 @@ impl Classifier {
                 head(weights, "classifier.dense", Activation::Tanh)?;
                 head(weights, "classifier.out_proj", Activation::Identity)?
             }
+            "modernbert" => {
+                let activation = config.word(&["classifier_activation"]).unwrap_or("gelu");
+                let activation = activation
+                    .parse()
+                    .map_err(|error: UnknownActivation| config.wrong(&error.to_string()))?;
+                find_prefix(weights, "head.dense")?;
+                head(weights, "head.dense", activation)?;
+                norm = Some(Norm::of(weights, "head.norm", width, config.number(&["norm_eps"], 1e-5))?);
+                find_prefix(weights, "classifier")?;
+                head(weights, "classifier", Activation::Identity)?
+            }
             _ => {
                 let activation = config.word(&["pooler_hidden_act"]).unwrap_or("gelu");
                 let activation = activation
@@ -141,7 +176,18 @@ impl Classifier {
                 head(weights, "classifier", Activation::Identity)?
             }
         };
-        Ok(Classifier { network, dense, classes })
+        let mean = match (family, config.word(&["classifier_pooling"])) {
+            ("modernbert", Some("mean")) => true,
+            ("modernbert", None | Some("cls")) => false,
+            ("modernbert", Some(other)) => {
+                return Err(config.wrong(&format!(
+                    "`classifier_pooling` is {}; cls and mean are supported",
+                    crate::input::excerpt(other)
+                )));
+            }
+            _ => false,
+        };
+        Ok(Classifier { network, mean, dense, norm, classes })
     }
 
     /// The logit of every class for one sequence; `segment_ids` holds the segment of every token.
@@ -150,8 +196,17 @@ impl Classifier {
     /// A token number is out of range, there are too many tokens, or a logit is not finite.
     pub fn logits(&self, ids: &[u32], segment_ids: &[u32]) -> Result<Vec<f32>, EncodeError> {
         let rows = self.network.pair_rows(ids, segment_ids)?;
-        let mut row = rows.numbers.get(..rows.width).unwrap_or_default().to_vec();
-        for dense in &self.dense {
+        let mut row = if self.mean {
+            let count = (rows.numbers.len() / rows.width.max(1)).max(1) as f32;
+            let column = |i: usize| rows.numbers.iter().skip(i).step_by(rows.width).sum::<f32>() / count;
+            (0..rows.width).map(column).collect()
+        } else {
+            rows.numbers.get(..rows.width).unwrap_or_default().to_vec()
+        };
+        for (i, dense) in self.dense.iter().enumerate() {
+            if let Some(norm) = self.norm.as_ref().filter(|_| i + 1 == self.dense.len()) {
+                row = norm.apply(row)?;
+            }
             row = dense.apply(row)?;
         }
         if row.iter().all(|x| x.is_finite()) { Ok(row) } else { Err(ModelError::NotFinite("logits").into()) }

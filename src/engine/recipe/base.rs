@@ -203,7 +203,7 @@ impl Recipe {
     pub fn needs_vectors(&self) -> bool {
         let compares_passages = match self.switches.rerank {
             Some(Rerank::Mmr(_)) => true,
-            Some(Rerank::Diversify(..) | Rerank::Listwise(_)) | None => false,
+            Some(Rerank::Diversify(..) | Rerank::Listwise(_) | Rerank::Model(_)) | None => false,
         };
         self.base.reads_vectors() || compares_passages
     }

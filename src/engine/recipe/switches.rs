@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::escape::escaped;
+use crate::encode::{Named, Source, reranker};
 use crate::expand::Expand;
 use crate::measure::share;
 use crate::project::Variant;
@@ -68,6 +69,36 @@ pub enum Rerank {
     Diversify(Diversify, f32),
     /// By a language model that reads the list in windows.
     Listwise(Listwise),
+    /// By a model that scores every passage with the query.
+    Model(ByModel),
+}
+
+/// A re-ranker and how deep it reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByModel {
+    /// The model.
+    pub model: Source,
+    /// How many passages at the top of the list it scores. The list is retrieved so deep.
+    pub depth: usize,
+}
+
+impl ByModel {
+    /// The greatest depth.
+    pub const DEEPEST: usize = 1_000;
+
+    /// The model's short name, else its source.
+    pub fn name(&self) -> String {
+        reranker::name(&self.model)
+    }
+}
+
+impl fmt::Display for ByModel {
+    /// `rerank@ms-marco-minilm,depth=50`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name();
+        write!(f, "rerank@{}", if name.contains(':') { escaped(&name) } else { name })?;
+        if self.depth == POOL { Ok(()) } else { write!(f, ",depth={}", self.depth) }
+    }
 }
 
 /// The options of a listwise order by a language model. The defaults are those of RankGPT (Sun et al., 2023).
@@ -232,6 +263,14 @@ impl Switches {
             Some(Rerank::Diversify(kind, weight)) => {
                 title += &format!(" +{kind} {}", share(f64::from(*weight)));
             }
+            Some(Rerank::Model(own)) => {
+                let name = reranker::entry(&own.name()).map_or_else(
+                    || Named::from(own.model.clone()).title().to_owned(),
+                    |entry| entry.name.to_owned(),
+                );
+                title += &format!(" +{name}");
+                title += &if own.depth == POOL { String::new() } else { format!(" {}", own.depth) };
+            }
             Some(Rerank::Listwise(own)) => {
                 let set: Vec<String> = own.llm.iter().cloned().chain(own.set()).collect();
                 title += " +listwise";
@@ -265,6 +304,7 @@ impl fmt::Display for Switches {
             }
             Some(Rerank::Diversify(kind, weight)) => write!(f, "+{kind}@{weight}"),
             Some(Rerank::Listwise(own)) => write!(f, "+{own}"),
+            Some(Rerank::Model(own)) => write!(f, "+{own}"),
             None => Ok(()),
         }
     }

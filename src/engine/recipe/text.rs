@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::base::{Base, Recipe, RunFile};
 use super::escape::{escaped, escaped_but, unescaped, unescaped_whole};
-use super::switches::{Ask, Diversify, Listwise, Mmr, Norm, Project, Rerank, Switches, Toward};
-use crate::encode::{Named, Source, registry};
+use super::switches::{Ask, ByModel, Diversify, Listwise, Mmr, Norm, Project, Rerank, Switches, Toward};
+use crate::encode::{Named, Source, registry, reranker};
 use crate::expand::{Expand, Kind};
 use crate::input;
 use crate::measure::trec::RunOrder;
@@ -165,12 +165,13 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
         "xquad" => Some(Rerank::Diversify(Diversify::Xquad, weight(options, Switches::BALANCE)?)),
         "pm2" => Some(Rerank::Diversify(Diversify::Pm2, weight(options, Switches::BALANCE)?)),
         "listwise" => Some(Rerank::Listwise(listwise(options)?)),
+        "rerank" => Some(Rerank::Model(by_model(options)?)),
         _ => None,
     };
     if let Some(rerank) = rerank {
         return match switches.rerank.replace(rerank) {
             None => Ok(switches),
-            Some(_) => Err("one of mmr, xquad, pm2 and listwise".into()),
+            Some(_) => Err("one of mmr, xquad, pm2, listwise and rerank".into()),
         };
     }
     if let Ok(kind) = name.parse::<Kind>() {
@@ -188,7 +189,7 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
             }
         }
         _ => Err(format!(
-            "a switch: ask@3, mmr@.75, xquad@.5, pm2@.5, listwise, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; \
+            "a switch: ask@3, mmr@.75, xquad@.5, pm2@.5, listwise, rerank@NAME, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; \
              found `{name}`{}",
             near(&name, SWITCHES)
         )),
@@ -283,6 +284,20 @@ fn listwise(options: &str) -> Result<Listwise, String> {
     Ok(own)
 }
 
+/// Reads `NAME,depth=N`.
+fn by_model(options: &str) -> Result<ByModel, String> {
+    let mut parts = options.split(',').map(str::trim);
+    let name = unescaped(parts.next().unwrap_or_default()).ok_or("two hexadecimal digits after every %")?;
+    let mut own = ByModel { model: reranker::source(&name)?, depth: POOL };
+    for option in parts {
+        let depth = option.strip_prefix("depth=").and_then(|depth| depth.parse().ok());
+        own.depth = depth.filter(|depth| (2..=ByModel::DEEPEST).contains(depth)).ok_or_else(|| {
+            format!("depth= and a number from 2 to {} (default: {POOL}), found `{option}`", ByModel::DEEPEST)
+        })?;
+    }
+    Ok(own)
+}
+
 fn mmr(options: &str) -> Result<Mmr, String> {
     let mut parts = options.split(',').map(str::trim);
     let mut mmr = Mmr::new(weight(parts.next().unwrap_or_default(), Switches::LAMBDA)?);
@@ -351,7 +366,8 @@ fn encoder_text(named: &Named) -> String {
     };
     let family = named.given.map(|family| format!("family={}", family.name));
     let text = |name: &str, text: &Option<String>| Some(format!("{name}={}", escaped(text.as_ref()?)));
-    let options = [family, text("query", &named.query), text("passage", &named.passage)];
+    let dim = named.dim.map(|dim| format!("dim={dim}"));
+    let options = [family, text("query", &named.query), text("passage", &named.passage), dim];
     let options: Vec<String> = options.into_iter().flatten().collect();
     if options.is_empty() { source } else { format!("{source}@{}", options.join(",")) }
 }
@@ -367,7 +383,10 @@ fn custom(name: &str, options: &str) -> Result<Named, String> {
     for option in options.split(',').filter(|option| !option.is_empty()) {
         let wrong = || {
             let families: Vec<&str> = registry::FAMILIES.iter().map(|family| family.name).collect();
-            format!("family=NAME ({}), query=TEXT or passage=TEXT, found `{option}`", families.join(", "))
+            format!(
+                "family=NAME ({}), query=TEXT, passage=TEXT or dim=NUMBER, found `{option}`",
+                families.join(", ")
+            )
         };
         let (key, value) = option.split_once('=').ok_or_else(wrong)?;
         let value = unescaped_whole(value).ok_or_else(wrong)?;
@@ -375,6 +394,7 @@ fn custom(name: &str, options: &str) -> Result<Named, String> {
             "family" => named.given = Some(registry::family(&value).ok_or_else(wrong)?),
             "query" => named.query = Some(value),
             "passage" => named.passage = Some(value),
+            "dim" => named.dim = Some(value.parse().ok().filter(|dim| *dim > 0).ok_or_else(wrong)?),
             _ => return Err(wrong()),
         }
     }

@@ -8,6 +8,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::annotate::{Act, Item, View};
 use crate::corpus::{Passage, PassageIx};
+use crate::detect::LabelSource;
 use crate::detect::registry::NamedDetector;
 use crate::encode::Named;
 use crate::engine::edit::Draft;
@@ -17,6 +18,7 @@ use crate::engine::recipe::Recipe;
 use crate::engine::run::Run;
 use crate::engine::setup::Setup;
 use crate::engine::sycophancy::Sweep;
+use crate::measure::SupportSet;
 use crate::question::Question;
 use crate::question::wordings::Framed;
 use crate::read::Context;
@@ -77,6 +79,10 @@ pub enum Batch {
     Corpora,
     /// Count the metadata fields of the corpus and, if true, run every question of the set on every lane.
     Bias(Query, bool),
+    /// Find the key points of a question: these labels count, and these passages are judged.
+    KeyPoints(Question, LabelSource, Vec<(PassageIx, SupportSet)>),
+    /// Let the reader say of each list which of two statements it supports; the question comes first.
+    Lists(String, [String; 2], Vec<Vec<Context>>),
 }
 
 /// A list for the reader.

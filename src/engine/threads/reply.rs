@@ -17,6 +17,7 @@ use crate::engine::framing::Framing;
 use crate::engine::judge::Judged;
 use crate::engine::judgments::Judgments;
 use crate::engine::list::Ranking;
+use crate::engine::nuggets::KeyPoint;
 use crate::engine::recipe::Recipe;
 use crate::engine::sycophancy::{Sycophancy, Tally};
 use crate::question::Question;
@@ -222,6 +223,22 @@ pub enum Reply {
         /// The step.
         event: DetectorEvent,
     },
+    /// The reader has read a list.
+    ListRead {
+        /// The batch.
+        number: u64,
+        /// Which list, from 0.
+        place: usize,
+        /// Its answer, or why there is none; then no more lists are read.
+        answer: Result<Answer, String>,
+    },
+    /// The key points of a question are being found, or are found.
+    KeyPoints {
+        /// The batch.
+        number: u64,
+        /// The step.
+        event: PointsEvent,
+    },
     /// The metadata fields of the corpus have been counted.
     Fields(Arc<Fields>),
     /// The evidence in the passage that is open.
@@ -261,6 +278,15 @@ pub struct Shelved {
 
 /// Receives replies. It must not block.
 pub type SendReply = Arc<dyn Fn(Reply) + Send + Sync>;
+
+/// A step of finding key points.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PointsEvent {
+    /// Sentences were judged or clustered.
+    Progress(Progress),
+    /// All key points, or why there are none.
+    Found(Result<Vec<KeyPoint>, String>),
+}
 
 /// A step of reading a list.
 #[derive(Clone, Debug, PartialEq)]

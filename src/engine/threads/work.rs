@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use super::orders::{Batch, Order, Reach, ReadList, Shared, Study, Turn, Want};
-use super::reply::{Opened, ReadEvent, Reply, SendReply, Shelved};
+use super::reply::{Opened, PointsEvent, ReadEvent, Reply, SendReply, Shelved};
 use crate::annotate::Item;
 use crate::corpus::PassageIx;
 use crate::detect::evidence;
@@ -18,6 +18,7 @@ use crate::engine::explain::{explain, index_entry};
 use crate::engine::framing::{framing, worded};
 use crate::engine::judgments::Judgments;
 use crate::engine::list::{LaneError, Lists};
+use crate::engine::nuggets::{key_points, pool};
 use crate::engine::opening::{Opening, SetupError};
 use crate::engine::query::Query;
 use crate::engine::recipe::Recipe;
@@ -26,8 +27,8 @@ use crate::engine::setup::Setup;
 use crate::engine::sycophancy::{sweep, sycophancy};
 use crate::question::wordings::{Frame, Framed, Missing, PERSONA};
 use crate::question::{By, Question};
-use crate::read::ReadError;
 use crate::read::incremental::{each_k, reordered, without};
+use crate::read::{Answer, Context, ReadError};
 use crate::work::{Job, Stop, on_all};
 
 /// Opens the corpus, then ranks, for each order, the lanes that need no vectors.
@@ -222,6 +223,8 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
             | Batch::Read(_)
             | Batch::Detectors
             | Batch::Corpora
+            | Batch::KeyPoints(..)
+            | Batch::Lists(..)
             | Batch::Fetch(_) => &[],
         };
         let mut missing = lanes
@@ -260,6 +263,33 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
             }
             Batch::Corpora => send(Reply::Corpora { number, corpora: corpora(setup) }),
             Batch::Read(list) => read(setup, number, &list, &stop, send),
+            Batch::Lists(question, sides, lists) => {
+                let reply = |place, answer| send(Reply::ListRead { number, place, answer });
+                for (place, answer) in lists
+                    .iter()
+                    .enumerate()
+                    .map(|(place, list)| (place, read_on_sides(setup, &question, sides.clone(), list, &stop)))
+                {
+                    match answer {
+                        Err(error) if error.is_stop() => break,
+                        Err(error) => {
+                            reply(place, Err(error.to_string()));
+                            break;
+                        }
+                        Ok(answer) => reply(place, Ok(answer)),
+                    }
+                }
+            }
+            Batch::KeyPoints(question, source, judged) => {
+                let reply = |event| send(Reply::KeyPoints { number, event });
+                let (pool, progress) = (pool(setup, &question, source, judged), |progress| {
+                    reply(PointsEvent::Progress(progress))
+                });
+                match key_points(setup, &question, &pool, &progress, &stop) {
+                    Err(error) if error.is_stop() => {}
+                    found => reply(PointsEvent::Found(found.map_err(|error| error.to_string()))),
+                }
+            }
             Batch::Compare(plan) => over_set(setup, &plan, number, &stop, send),
             Batch::Bias(plan, set) => {
                 let counted = setup.fields(&|progress| send(Reply::Progress(progress)), &stop);
@@ -391,6 +421,21 @@ fn read(setup: &Setup, number: u64, list: &ReadList, stop: &Stop, send: &SendRep
             .map(|reordered| reply(ReadEvent::Reordered(reordered))),
     };
     reply(ReadEvent::Ended(done.err().filter(|error| !error.is_stop()).map(|error| error.to_string())));
+}
+
+/// Lets the reader say which of two statements a list supports; a reader that takes no instructions answers the question.
+fn read_on_sides(
+    setup: &Setup,
+    question: &str,
+    sides: [String; 2],
+    list: &[Context],
+    stop: &Stop,
+) -> Result<Answer, ReadError> {
+    let Some(reader) = setup.reader.as_deref() else {
+        return Err(ReadError::Model("there is none; give --llm, --reader or --answers".into()));
+    };
+    let on_sides = reader.on_sides(sides);
+    on_sides.as_deref().unwrap_or(reader).answer(question, list, stop)
 }
 
 /// Judges passages that are to be labelled.

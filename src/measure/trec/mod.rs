@@ -22,8 +22,7 @@ use thiserror::Error;
 pub mod qrels;
 pub mod rank_llm;
 pub mod run;
-
-pub use run::write;
+pub mod write;
 
 pub use qrels::{
     Absent, DiversityQrels, Qrels, diversity_line, grade, read_beir_qrels, read_diversity_qrels,

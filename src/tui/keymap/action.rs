@@ -119,6 +119,26 @@ pub enum Action {
     OtherOrders,
     /// Keep the passages that a probe keeps; the probe's index.
     Probe(usize),
+    /// Mix a reading list by hand.
+    Mix,
+    /// Have mixed lists read at every share of the first side.
+    SweepMix,
+    /// Show the key points of the question.
+    KeyPoints,
+    /// Type another name for the key point.
+    NamePoint,
+    /// Keep the name.
+    ApplyName,
+    /// Mark the key point to be merged, or merge the marked one into it.
+    MergePoint,
+    /// Split the key point into its sentences.
+    SplitPoint,
+    /// Drop the key point.
+    DropPoint,
+    /// Call the key point vital, or okay.
+    ToggleVital,
+    /// Copy the key points as JSON lines.
+    CopyPoints,
     /// Show the next field of the passages.
     NextField,
     /// Show the field before.
@@ -272,6 +292,12 @@ pub enum Context {
     Bias,
     /// The reader screen.
     Answer,
+    /// The mixer.
+    Mixer,
+    /// The key points.
+    KeyPoints,
+    /// The name of a key point being typed.
+    PointName,
     /// The detectors screen.
     Detectors,
     /// The list of keys.
@@ -302,6 +328,8 @@ impl Action {
             Action::Compare => Context::Compare,
             Action::Bias => Context::Bias,
             Action::Answers => Context::Answer,
+            Action::KeyPoints => Context::KeyPoints,
+            Action::Mix => Context::Mixer,
             Action::ChooseDetector => Context::Detectors,
             Action::Help => Context::Help,
             _ => return None,
@@ -330,11 +358,14 @@ impl Context {
             Context::Statements => "statements",
             Context::Tune => "tuning",
             Context::Sycophancy => "asking as either side",
-            Context::Framing => "framing lab",
+            Context::Framing => "asking in all wordings",
             Context::Wording => "typing a wording",
             Context::Compare => "comparing",
             Context::Bias => "bias of the lanes",
             Context::Answer => "reader",
+            Context::KeyPoints => "key points",
+            Context::Mixer => "mixer",
+            Context::PointName => "naming a key point",
             Context::Detectors => "detectors",
             Context::Toward => "typing a perspective",
             Context::Annotate => "labelling",
@@ -353,8 +384,13 @@ impl Context {
 
     /// Whether text is typed there. In text fields, printable and editing keys cannot be rebound.
     pub fn takes_text(self) -> bool {
-        use Context::{Anywhere, Edit, Filter, Note, Palette, Question, Statements, Toward, Wording};
-        matches!(self, Question | Filter | Statements | Toward | Note | Palette | Wording | Edit | Anywhere)
+        use Context::{
+            Anywhere, Edit, Filter, Note, Palette, PointName, Question, Statements, Toward, Wording,
+        };
+        matches!(
+            self,
+            Question | Filter | Statements | Toward | Note | PointName | Palette | Wording | Edit | Anywhere
+        )
     }
 }
 

@@ -20,7 +20,7 @@ const ANYWHERE: &[Binding] = &[
 ];
 
 /// The keys of each screen.
-const PARTS: [&[Binding]; 15] = [
+const PARTS: [&[Binding]; 17] = [
     lanes::KEYS,
     &lanes::LABELS,
     passage::KEYS,
@@ -31,6 +31,8 @@ const PARTS: [&[Binding]; 15] = [
     compare::KEYS,
     bias::KEYS,
     reader::KEYS,
+    reader::POINT_KEYS,
+    reader::MIX_KEYS,
     labelling::KEYS,
     detectors::KEYS,
     palette::KEYS,

@@ -41,6 +41,102 @@ fn distilbert_in_two_f16_files_with_max_pooling() {
     assert_eq!(encoder.similarity(), Similarity::Dot);
 }
 
+/// Compares all 100 vectors of a fixture of `tools/encoders/make_modern.py`: the greatest difference of a number is at most 1e-4.
+fn equals(name: &str) -> CustomEncoder {
+    let folder = modern(name);
+    let encoder = load(&folder, "").unwrap_or_else(|error| panic!("{error}"));
+    let rows: Vec<Value> = serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap();
+    assert_eq!(rows.len(), 100);
+    let mut greatest = 0.0_f64;
+    for row in &rows {
+        let role = if row["role"] == "query" { Role::Query } else { Role::Passage };
+        let made = encoder.encode(row["text"].as_str().unwrap(), role).unwrap();
+        let expected = row["vector"].as_array().unwrap();
+        assert_eq!(made.len(), expected.len());
+        for (made, expected) in made.iter().zip(expected) {
+            greatest = greatest.max((f64::from(*made) - expected.as_f64().unwrap()).abs());
+        }
+    }
+    println!("{name}: greatest difference {greatest:.1e}");
+    assert!(greatest <= 1e-4, "{name}: {greatest}");
+    encoder
+}
+
+#[test]
+fn modernbert_sees_far_and_near_and_normalises_before_each_part() {
+    equals("gte-modernbert");
+}
+
+#[test]
+fn nomicbert_turns_positions_and_reads_the_configuration_of_the_hub() {
+    equals("nomic");
+}
+
+#[test]
+fn gte_turns_positions_with_query_key_and_value_in_one_tensor() {
+    equals("arctic");
+}
+
+#[test]
+fn xlm_roberta_pools_by_the_first_token_or_by_mean() {
+    equals("bge-m3");
+    equals("e5-multilingual");
+}
+
+#[test]
+fn qwen3_reads_its_instruction_and_pools_by_the_last_token() {
+    let encoder = equals("qwen3");
+    assert!(encoder.card().to_string().contains("the last token"), "{}", encoder.card());
+}
+
+#[test]
+fn gemma3_sees_both_ways_and_has_two_products_after_pooling() {
+    equals("gemma3");
+}
+
+#[test]
+fn a_shortened_vector_is_the_beginning_of_the_whole_one_scaled_to_unit_length() {
+    let folder = modern("gte-modernbert");
+    let (whole, short) = (load(&folder, "").unwrap(), load(&folder, "@dim=8").unwrap());
+    assert_eq!(short.dimensions(), 8);
+    assert_ne!(whole.key(), short.key());
+    let (long, made) =
+        (whole.encode("zoos", Role::Query).unwrap(), short.encode("zoos", Role::Query).unwrap());
+    let length = long[..8].iter().map(|x| x * x).sum::<f32>().sqrt();
+    assert!(made.iter().zip(&long).all(|(made, own)| (made - own / length).abs() < 1e-6));
+    // Nomic's are centred first.
+    let nomic = modern("nomic");
+    let short = load(&nomic, "@family=nomic,dim=8").unwrap().encode("zoos", Role::Query).unwrap();
+    let whole = load(&nomic, "@family=nomic").unwrap().encode("zoos", Role::Query).unwrap();
+    let mean = whole.iter().sum::<f32>() / whole.len() as f32;
+    let centred: Vec<f32> = whole[..8].iter().map(|x| x - mean).collect();
+    let length = centred.iter().map(|x| x * x).sum::<f32>().sqrt();
+    assert!(short.iter().zip(&centred).all(|(made, own)| (made - own / length).abs() < 1e-5));
+    refused(&folder, "@dim=33", &["dim=33", "32"]);
+}
+
+#[test]
+fn a_configuration_that_lies_about_rotary_networks_is_refused() {
+    for (name, key, value, words) in [
+        ("gte-modernbert", "hidden_size", json!(64), &["1_Pooling", "32", "64"][..]),
+        ("gte-modernbert", "intermediate_size", json!(40), &["mlp.Wi", "80", "96"]),
+        ("gte-modernbert", "num_hidden_layers", json!(4), &["layers.3.", "missing"]),
+        ("gte-modernbert", "vocab_size", json!(200), &["tok_embeddings", "200"]),
+        ("gte-modernbert", "rope_scaling", json!({"factor": 2}), &["rope_scaling", "not supported"]),
+        ("gte-modernbert", "layer_types", json!(["full_attention"]), &["layer_types", "layer 1"]),
+        ("qwen3", "num_key_value_heads", json!(3), &["4 heads", "3 heads"]),
+        ("gemma3", "use_bidirectional_attention", json!(false), &["embeddinggemma"]),
+    ] {
+        let folder = copy_of(&modern(name));
+        change(&folder.path().join("config.json"), key, value);
+        refused(folder.path(), "", words);
+    }
+    // A vocabulary that is not the tokenizer's.
+    let folder = copy_of(&modern("arctic"));
+    fs::copy(modern("gte-modernbert").join("tokenizer.json"), folder.path().join("tokenizer.json")).unwrap();
+    refused(folder.path(), "", &["tokenizer.json", "340 tokens", "two different models"]);
+}
+
 #[test]
 fn ance_has_a_layer_norm_after_its_products_and_a_short_name() {
     for name in ["ance", "simcse-large"] {
@@ -264,4 +360,184 @@ fn the_models_command_lists_checks_and_stays_offline_if_required() {
         assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
         assert!(err.contains(words) && !err.contains("hf_secret") && !err.contains("panicked"), "{err}");
     }
+}
+
+/// The re-ranker in a folder.
+fn scorer(folder: &Path) -> Result<CrossScorer, String> {
+    let source = Source::Folder(folder.to_string_lossy().into_owned());
+    CrossScorer::load(&source, Path::new("nowhere")).map_err(|error| error.to_string())
+}
+
+#[test]
+fn cross_encoders_of_three_families_give_the_scores_of_sentence_transformers() {
+    for name in ["ms-marco-minilm", "bge-reranker", "gte-reranker"] {
+        let model = scorer(&modern(name)).unwrap_or_else(|error| panic!("{error}"));
+        let rows: Vec<Value> =
+            serde_json::from_slice(&fs::read(modern(name).join("expected.json")).unwrap()).unwrap();
+        assert_eq!(rows.len(), 50);
+        let (mut greatest, mut beyond) = (0.0_f64, 0);
+        for row in &rows {
+            let passage = Passage { text: row["second"].as_str().unwrap().into(), ..Passage::default() };
+            let score = model.with_query(row["first"].as_str().unwrap()).unwrap()(&passage).unwrap();
+            let difference = (f64::from(score) - row["logits"][0].as_f64().unwrap()).abs();
+            if difference <= 1e-4 {
+                greatest = greatest.max(difference);
+            } else {
+                beyond += 1;
+            }
+        }
+        println!("{name}: greatest difference {greatest:.1e}, {beyond} beyond 1e-4");
+        // One pair of two texts that are both longer than the window differs; probably it is cut at another token.
+        assert!(beyond <= usize::from(name == "gte-reranker"), "{name}: {beyond}");
+    }
+}
+
+#[test]
+fn late_interaction_gives_the_vectors_and_the_scores_of_pylate() {
+    for name in ["colbertv2", "moderncolbert"] {
+        let source = Source::Folder(modern(name).to_string_lossy().into_owned());
+        let model = LateScorer::load(&source, Path::new("nowhere")).unwrap_or_else(|error| panic!("{error}"));
+        let rows: Vec<Value> =
+            serde_json::from_slice(&fs::read(modern(name).join("expected.json")).unwrap()).unwrap();
+        assert_eq!(rows.len(), 50);
+        let (mut greatest, mut of_scores) = (0.0_f64, 0.0_f64);
+        for row in &rows {
+            let (query, text) = (row["first"].as_str().unwrap(), row["second"].as_str().unwrap());
+            let passage = Passage { text: text.into(), ..Passage::default() };
+            let made = model.vectors(text, Role::Passage).unwrap();
+            assert_eq!(made.len() as u64, row["tokens"].as_u64().unwrap(), "{name}: {text}");
+            let filled = model.vectors(text, Role::Query).unwrap();
+            assert_eq!(filled.len(), 16);
+            let some = made.iter().take(3).chain(&filled[14..]);
+            for (made, expected) in some.zip(row["some"].as_array().unwrap().iter()) {
+                for (made, expected) in made.iter().zip(expected.as_array().unwrap()) {
+                    greatest = greatest.max((f64::from(*made) - expected.as_f64().unwrap()).abs());
+                }
+            }
+            let score = model.with_query(query).unwrap()(&passage).unwrap();
+            of_scores = of_scores.max((f64::from(score) - row["score"].as_f64().unwrap()).abs());
+        }
+        println!("{name}: greatest difference {greatest:.1e} of a number, {of_scores:.1e} of a score");
+        assert!(greatest <= 1e-4 && of_scores <= 1e-4, "{name}: {greatest} {of_scores}");
+    }
+}
+
+#[test]
+fn the_multi_vectors_of_bge_m3_give_the_scores_of_its_authors_class() {
+    let folder = modern("bge-m3");
+    let source = Source::Folder(folder.to_string_lossy().into_owned());
+    let model = LateScorer::load(&source, Path::new("nowhere")).unwrap_or_else(|error| panic!("{error}"));
+    let rows: Vec<Value> = serde_json::from_slice(&fs::read(folder.join("multi.json")).unwrap()).unwrap();
+    assert_eq!(rows.len(), 50);
+    let mut greatest = 0.0_f64;
+    for row in &rows {
+        let text = row["second"].as_str().unwrap();
+        assert_eq!(model.vectors(text, Role::Passage).unwrap().len() as u64, row["tokens"].as_u64().unwrap());
+        let passage = Passage { text: text.into(), ..Passage::default() };
+        let score = model.with_query(row["first"].as_str().unwrap()).unwrap()(&passage).unwrap();
+        greatest = greatest.max((f64::from(score) - row["score"].as_f64().unwrap()).abs());
+    }
+    println!("bge-m3-multi: greatest difference {greatest:.1e}");
+    assert!(greatest <= 1e-4, "{greatest}");
+}
+
+#[test]
+fn settings_of_late_interaction_that_lie_are_refused() {
+    let load = |folder: &Path| {
+        let source = Source::Folder(folder.to_string_lossy().into_owned());
+        LateScorer::load(&source, Path::new("nowhere")).err().unwrap().to_string()
+    };
+    for (file, key, value, words) in [
+        ("config_sentence_transformers.json", "query_prefix", json!("[X] "), &["[X] ", "tokenizer"][..]),
+        ("config_sentence_transformers.json", "document_length", json!(900), &["900", "64"]),
+        ("1_Dense/config.json", "use_residual", json!(true), &["use_residual"]),
+        ("config.json", "hidden_size", json!(16), &["tok_embeddings"]),
+    ] {
+        let folder = copy_of(&modern("moderncolbert"));
+        change(&folder.path().join(file), key, value);
+        let error = load(folder.path());
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
+    }
+    let error = load(&modern("gte-modernbert"));
+    assert!(error.contains("linear.weight"), "{error}");
+}
+
+#[test]
+fn a_lane_is_reranked_by_a_models_scores_deeper_than_it_is_shown_and_remembers_them() {
+    let data = tempfile::tempdir().unwrap();
+    let setup = opened(data.path(), &[]);
+    let folder = copy_of(&modern("gte-reranker"));
+    let recipe = |options: &str| -> Recipe {
+        let place = parallax::engine::recipe::escaped(&format!("path:{}", folder.path().display()));
+        format!("bm25+rerank@{place}{options}").parse().unwrap_or_else(|error| panic!("{error}"))
+    };
+    let question = Question { text: "wolves and bears in zoos".into(), ..Question::default() };
+    let ranked = |recipe: &Recipe, depth: usize| {
+        rank(&setup, recipe, LaneQuery::neutral(&question), &mut Lists::to_depth(depth), &Stop::never())
+    };
+    let plain = ranked(&"bm25".parse().unwrap(), 100).unwrap();
+    assert!(plain.len() >= 3);
+    let model = scorer(folder.path()).unwrap();
+    let score = model.with_query(&question.text).unwrap();
+    let mut expected: Vec<_> = plain.iter().map(|hit| (hit.at, score(&hit.passage).unwrap())).collect();
+    expected.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let list = ranked(&recipe(""), 100).unwrap();
+    assert!(list.iter().map(|hit| hit.at).eq(expected.iter().map(|(at, _)| *at)));
+    assert!(list.trace.notes[0].contains("re-ranked by path:"), "{:?}", list.trace.notes);
+    let why = explain(&setup, &list, &question.text, list[0].at).unwrap();
+    let Some(Explanation::Scored { score, was, .. }) = why.last() else { panic!("{why:?}") };
+    assert_eq!((*score, was.1), (expected[0].1, plain.len()));
+    // Two are scored, the others keep their places.
+    let two = ranked(&recipe(",depth=2"), 100).unwrap();
+    assert!(two.iter().skip(2).map(|hit| hit.at).eq(plain.iter().skip(2).map(|hit| hit.at)));
+    // A list of two is chosen from all that were scored.
+    let deep = ranked(&recipe(",depth=1000"), 2).unwrap();
+    assert!(deep.iter().map(|hit| hit.at).eq(expected.iter().take(2).map(|(at, _)| *at)));
+    // Scores are kept by model, passage and query: nothing is scored twice.
+    let kept = || -> i64 {
+        let cache = rusqlite::Connection::open(data.path().join("verdicts.sqlite")).unwrap();
+        cache.query_row("SELECT count(*) FROM verified", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(kept(), plain.len() as i64);
+    assert_eq!(ranked(&recipe(""), 100).unwrap().trace, list.trace);
+    assert_eq!(kept(), plain.len() as i64);
+    // A stop gives no list.
+    let stop = Stop::new();
+    stop.set();
+    let stopped =
+        rank(&setup, &recipe(",depth=3"), LaneQuery::neutral(&question), &mut Lists::default(), &stop);
+    assert!(stopped.unwrap_err().is_stop());
+}
+
+#[test]
+fn a_wrong_reranker_is_refused_with_what_was_expected() {
+    let error = scorer(&modern("modernbert-nli")).err().unwrap();
+    assert!(error.contains("3 classes") && error.contains("--detector"), "{error}");
+    let error = scorer(&modern("gte-modernbert")).err().unwrap();
+    assert!(error.contains("head.dense") && error.contains("not a classifier"), "{error}");
+    for (text, hint) in [
+        ("bm25+rerank", "ms-marco-minilm"),
+        ("bm25+rerank@minilm-l6", "gte-reranker-modernbert"),
+        ("bm25+rerank@ms-marco-minilm,depth=5000", "from 2 to 1000"),
+        ("bm25+rerank@ms-marco-minilm,top=5", "found `top=5`"),
+        ("bm25+mmr+rerank@ms-marco-minilm", "one of mmr"),
+    ] {
+        let error = text.parse::<Recipe>().unwrap_err().to_string();
+        assert!(error.contains(hint), "{text}: {error}");
+    }
+    let recipe: Recipe = "minilm+rerank@BGE-reranker-v2-m3,depth=50".parse().unwrap();
+    assert_eq!(recipe.to_string(), "minilm+rerank@bge-reranker-v2-m3,depth=50");
+    assert_eq!(recipe.title(), "MiniLM +bge-reranker-v2-m3 50");
+    let data = tempfile::tempdir().unwrap();
+    let setup = opened(data.path(), &[]);
+    let question = Question { text: "zoos".into(), ..Question::default() };
+    let error = rank(
+        &setup,
+        &"bm25+rerank@ms-marco-minilm".parse().unwrap(),
+        LaneQuery::neutral(&question),
+        &mut Lists::default(),
+        &Stop::never(),
+    )
+    .unwrap_err();
+    assert!(error.to_string().contains("parallax models get ms-marco-minilm"), "{error}");
 }

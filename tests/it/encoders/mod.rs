@@ -8,7 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use parallax::corpus::Passage;
-use parallax::encode::{CustomEncoder, Encoder, Named, Role, Similarity, Source};
+use parallax::encode::{
+    CrossScorer, CustomEncoder, Encoder, LateScorer, Named, PassageScorer, Role, Similarity, Source,
+};
 use parallax::engine::recipe::Base;
 use parallax::engine::{Explanation, LaneQuery, Lists, Opening, Recipe, Setup, explain, rank};
 use parallax::question::Question;
@@ -17,6 +19,11 @@ use serde_json::{Value, json};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/encoders").join(name)
+}
+
+/// A fixture of `tools/encoders/make_modern.py`.
+fn modern(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/modern").join(name)
 }
 
 /// A recipe's encoder, with options as the recipe writes them.
@@ -65,6 +72,11 @@ fn agrees(name: &str, options: &str, role: &str, as_role: Role) -> CustomEncoder
 
 /// A copy of a fixture, to be damaged.
 fn copy(name: &str) -> tempfile::TempDir {
+    copy_of(&fixture(name))
+}
+
+/// A copy of a folder, to be damaged.
+fn copy_of(from: &Path) -> tempfile::TempDir {
     fn fill(from: &Path, to: &Path) {
         for entry in fs::read_dir(from).unwrap() {
             let path = entry.unwrap().path();
@@ -78,7 +90,7 @@ fn copy(name: &str) -> tempfile::TempDir {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    fill(&fixture(name), folder.path());
+    fill(from, folder.path());
     folder
 }
 

@@ -12,7 +12,7 @@ fn files_that_contradict_each_other_are_refused_by_name() {
         ("config.json", "vocab_size", json!(100), &["100"]),
         ("config.json", "model_type", json!("gpt2"), &["gpt2", "mpnet"]),
         ("config.json", "hidden_act", json!("mish"), &["mish", "gelu"]),
-        ("1_Pooling/config.json", "pooling_mode", json!("lasttoken"), &["lasttoken", "mean"]),
+        ("1_Pooling/config.json", "pooling_mode", json!("weightedmean"), &["weightedmean", "mean"]),
         ("1_Pooling/config.json", "pooling_mode_cls_token", json!(true), &["several"]),
         ("sentence_bert_config.json", "max_seq_length", json!(512), &["512", "160"]),
         ("config_sentence_transformers.json", "similarity_fn_name", json!("manhattan"), &["manhattan"]),

@@ -51,6 +51,8 @@ fn in_ascii_mode_every_screen_draws_only_ascii() {
         sycophancy_screen,
         framing_lab,
         what_if,
+        stage::pointed,
+        stage::mixer,
         comparing,
         biased,
         biased_set,
@@ -142,6 +144,8 @@ fn instruments_are_drawn_in_every_size() {
     draws_every_size(sycophancy_screen);
     draws_every_size(framing_lab);
     draws_every_size(what_if);
+    draws_every_size(stage::pointed);
+    draws_every_size(stage::mixer);
     draws_every_size(comparing);
     draws_every_size(biased_set);
     draws_every_size(|width, height| {

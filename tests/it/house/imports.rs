@@ -61,7 +61,7 @@ impl Sources {
     }
 
     /// The file that defines what a path names.
-    fn file_of(&self, path: &[String], depth: usize) -> Option<&str> {
+    pub fn file_of(&self, path: &[String], depth: usize) -> Option<&str> {
         let known = (0..=path.len()).rev().find(|&n| self.modules.contains_key(&path[..n]))?;
         let (module, rest) = path.split_at(known);
         if let Some(name) = rest.first()
@@ -122,7 +122,7 @@ fn is_test(attrs: &[syn::Attribute]) -> bool {
 }
 
 /// The module path of a file: `src/engine/rank/mod.rs` is `engine::rank`.
-fn module_of(name: &str) -> Vec<String> {
+pub fn module_of(name: &str) -> Vec<String> {
     let inside = name.trim_start_matches("src/").trim_end_matches(".rs");
     let mut parts: Vec<String> = inside.split('/').map(str::to_owned).collect();
     if matches!(parts.last().map(String::as_str), Some("mod" | "lib" | "main")) {
@@ -132,7 +132,7 @@ fn module_of(name: &str) -> Vec<String> {
 }
 
 /// A path as written in `module`, turned into one from the crate's root on.
-fn absolute(path: &[String], module: &[String]) -> Vec<String> {
+pub fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     let mut at = module.to_vec();
     let mut rest = path;
     match rest.first().map(String::as_str) {
@@ -155,7 +155,7 @@ fn absolute(path: &[String], module: &[String]) -> Vec<String> {
 }
 
 /// Every path of a `use`, with the name it brings in.
-fn flat(item: &ItemUse) -> Vec<(Vec<String>, String)> {
+pub fn flat(item: &ItemUse) -> Vec<(Vec<String>, String)> {
     fn walk(tree: &UseTree, before: &mut Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
         match tree {
             UseTree::Path(path) => {

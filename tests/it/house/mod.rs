@@ -141,6 +141,50 @@ fn no_room_uses_a_room_above_it() {
     none(&found);
 }
 
+/// What a file's first comment says after "May use", up to the end of the sentence; `None` if it does not say.
+fn may_use(text: &str) -> Option<String> {
+    let comment = text.lines().map_while(|line| line.strip_prefix("//!"));
+    let comment = comment.map(str::trim).collect::<Vec<_>>().join(" ");
+    let (_, rest) = comment.split_once("May use")?;
+    Some(rest.trim_start_matches(':').split_once(['.', ';']).map_or(rest, |(list, _)| list).trim().to_owned())
+}
+
+#[test]
+fn every_folder_opens_with_what_it_does_and_may_use() {
+    let mut found = Vec::new();
+    for (name, text) in sources("").iter().filter(|(name, _)| name.ends_with("/mod.rs")) {
+        if !text.starts_with("//! ") || may_use(text).is_none() {
+            found.push(format!("{name}: its first lines do not say what it does and what it may use"));
+        }
+    }
+    // A module with a plain list uses nothing else.
+    let layers = layers();
+    let sources = imports::Sources::read();
+    let opening: BTreeMap<&str, String> = self::sources("")
+        .iter()
+        .filter(|(name, _)| {
+            name.ends_with("/mod.rs") && name.matches('/').count() == 2 || name.matches('/').count() == 1
+        })
+        .filter_map(|(name, text)| {
+            let room = layers.iter().flatten().find(|room| *room == imports::room(name))?;
+            Some((room.as_str(), may_use(text)?))
+        })
+        .collect();
+    let everything = |list: &str| list.contains("every");
+    for (file, targets) in sources.uses(true) {
+        let own = imports::room(file);
+        let Some(list) = opening.get(own).filter(|list| !everything(list)) else { continue };
+        let listed: Vec<&str> = list.split([',', ' ']).collect();
+        let others = targets.iter().map(|target| imports::room(target)).filter(|other| *other != own);
+        found.extend(
+            others
+                .filter(|other| !listed.contains(other))
+                .map(|other| format!("{file} uses {other}, which its module does not list")),
+        );
+    }
+    none(&found);
+}
+
 #[test]
 fn the_numbers_of_files_and_of_lines_stay_below_their_limits() {
     let (src, tests) = (imports::count(&root().join("src")), imports::count(&root().join("tests")));
@@ -328,6 +372,14 @@ fn only_the_reader_of_inputs_opens_what_a_user_names() {
     none(&found);
 }
 
+#[test]
+fn the_first_pages_are_short() {
+    for (page, most) in [("README.md", 700), ("ARCHITECTURE.md", 1_500)] {
+        let words = fs::read_to_string(root().join(page)).unwrap().split_whitespace().count();
+        assert!(words <= most, "{page} has {words} words; expected at most {most}");
+    }
+}
+
 /// Foreign text reaches the terminal only through `report::safe`.
 #[test]
 fn commands_print_through_one_function() {
@@ -346,11 +398,21 @@ fn commands_print_through_one_function() {
     none(&found);
 }
 
-/// The functions of a file with the names that each calls.
+/// What a function calls or names.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Call {
+    /// A function by its path, called or only named.
+    Path { path: Vec<String>, called: bool },
+    /// A method, perhaps one of the explorer's state.
+    Method { name: String, of_app: bool },
+}
+
+/// The functions of a file with what each calls, and the names that the file imports.
 #[derive(Default)]
 struct Calls {
     inside: Vec<String>,
-    of: BTreeMap<String, BTreeSet<String>>,
+    of: BTreeMap<String, BTreeSet<Call>>,
+    imports: BTreeMap<String, Vec<String>>,
 }
 
 impl Calls {
@@ -360,46 +422,104 @@ impl Calls {
         self.inside.pop();
     }
 
-    fn call(&mut self, name: String) {
+    fn call(&mut self, call: Call) {
         if let Some(inside) = self.inside.last() {
-            self.of.entry(inside.clone()).or_default().insert(name);
+            self.of.entry(inside.clone()).or_default().insert(call);
         }
     }
 
-    /// What the functions called `draw…` call, directly or through functions of the same file. Methods have a dot before them.
-    fn while_drawing(&self) -> BTreeSet<&str> {
-        let mut open: Vec<&str> =
-            self.of.keys().map(String::as_str).filter(|name| name.starts_with("draw")).collect();
-        let mut found = BTreeSet::new();
-        while let Some(name) = open.pop() {
-            if found.insert(name) {
-                let called = self.of.get(name.trim_start_matches('.'));
-                open.extend(called.into_iter().flatten().map(String::as_str));
-            }
+    fn path(&mut self, path: &syn::Path, called: bool) {
+        let path = path.segments.iter().map(|part| part.ident.to_string()).collect();
+        self.call(Call::Path { path, called });
+    }
+
+    /// The names under which a call may be forbidden: `terms`, `Figures::doubt`, `.exists`. A name alone may also be a variable.
+    fn names(&self, call: &Call) -> Vec<String> {
+        match call {
+            Call::Method { name, .. } => vec![format!(".{name}")],
+            Call::Path { path, called } => match path.as_slice() {
+                [.., of, name] => vec![name.clone(), format!("{of}::{name}")],
+                [name] if *called || self.imports.contains_key(name) => vec![name.clone()],
+                _ => Vec::new(),
+            },
         }
-        found
     }
 }
 
 impl<'a> Visit<'a> for Calls {
+    fn visit_item_use(&mut self, item: &'a syn::ItemUse) {
+        self.imports.extend(imports::flat(item).into_iter().map(|(path, name)| (name, path)));
+    }
+    fn visit_item_mod(&mut self, item: &'a syn::ItemMod) {
+        // Unit tests do as they like.
+        if item.ident != "tests" {
+            syn::visit::visit_item_mod(self, item);
+        }
+    }
     fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
         self.enter(item.sig.ident.to_string(), |calls| syn::visit::visit_item_fn(calls, item));
     }
     fn visit_impl_item_fn(&mut self, item: &'a syn::ImplItemFn) {
         self.enter(item.sig.ident.to_string(), |calls| syn::visit::visit_impl_item_fn(calls, item));
     }
+    fn visit_expr_call(&mut self, call: &'a syn::ExprCall) {
+        if let syn::Expr::Path(function) = &*call.func {
+            self.path(&function.path, true);
+        }
+        syn::visit::visit_expr_call(self, call);
+    }
     fn visit_expr_path(&mut self, path: &'a syn::ExprPath) {
-        self.call(path.path.segments.last().unwrap().ident.to_string());
+        self.path(&path.path, false);
     }
     fn visit_expr_method_call(&mut self, call: &'a syn::ExprMethodCall) {
-        self.call(format!(".{}", call.method));
+        let of_app = matches!(&*call.receiver, syn::Expr::Path(of) if of.path.is_ident("app") || of.path.is_ident("self"));
+        self.call(Call::Method { name: call.method.to_string(), of_app });
         syn::visit::visit_expr_method_call(self, call);
     }
 }
 
+/// The file with the explorer's state.
+const STATE: &str = "src/tui/app.rs";
+
+/// Every name that a function called `draw…` reaches, with the file where it stands: through functions of its own file, functions that are
+/// named by path, and methods of the explorer's state. `resolve` finds the file of a path that another file names.
+fn while_drawing(
+    all: &BTreeMap<String, Calls>,
+    resolve: impl Fn(&str, &[String]) -> Option<String>,
+) -> BTreeSet<(String, String)> {
+    let draws = |name: &&String| *name == "draw" || name.starts_with("draw_");
+    let mut open: Vec<(String, String)> = all
+        .iter()
+        .flat_map(|(file, calls)| calls.of.keys().filter(draws).map(|name| (file.clone(), name.clone())))
+        .collect();
+    let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(next) = open.pop() {
+        if !seen.insert(next.clone()) {
+            continue;
+        }
+        let (file, function) = next;
+        let own = &all[&file];
+        for call in own.of.get(&function).into_iter().flatten() {
+            found.extend(own.names(call).into_iter().map(|name| (file.clone(), name)));
+            let (target, name) = match call {
+                Call::Method { name, of_app } => {
+                    // A method of the state has the state's name before it, there too.
+                    let here = file != STATE && own.of.contains_key(name);
+                    (if here { Some(file.clone()) } else { of_app.then(|| STATE.to_owned()) }, name)
+                }
+                Call::Path { path, .. } => (resolve(&file, path), path.last().unwrap()),
+            };
+            let target =
+                target.filter(|target| all.get(target).is_some_and(|calls| calls.of.contains_key(name)));
+            open.extend(target.map(|target| (target, name.clone())));
+        }
+    }
+    found
+}
+
 #[test]
-fn drawing_samples_compares_and_filters_nothing() {
-    // Each goes over whole lists, texts or draws. `refresh` of a page works it out when its input changes, and keeps it.
+fn drawing_samples_stems_compares_and_reads_nothing() {
+    // Each goes over whole lists, texts, draws or files. `refresh` of a page works it out when its input changes, and keeps it.
     let costly = [
         ".to_lowercase",
         ".passes",
@@ -407,18 +527,75 @@ fn drawing_samples_compares_and_filters_nothing() {
         ".open_passage",
         ".only_in",
         ".overlap",
-        "bootstrap_interval",
-        "paired_randomisation",
         "expansion_rows",
         "measure",
         "refresh",
+        // Draws.
+        "bootstrap_interval",
+        "paired_randomisation",
+        "Figures::doubt",
+        "Figures::change",
+        "Draws::of",
+        "SplitMix64::new",
+        // Stems and tokens.
+        "terms",
+        "stem",
+        ".stem",
+        "sentences",
+        ".unicode_words",
+        ".split_word_bounds",
+        // Files.
+        "read_to_string",
+        "read_dir",
+        "File::open",
+        "fs::read",
+        "fs::metadata",
+        ".exists",
+        ".is_file",
+        ".is_dir",
+        ".metadata",
     ];
-    let mut found = Vec::new();
-    for (name, text) in sources("tui").into_iter().filter(|(name, _)| !name.contains("/shell/")) {
+    let sources = imports::Sources::read();
+    let drawing = |name: &str| name.starts_with("src/tui/") && !name.contains("/shell/");
+    let read = |file: &syn::File| {
         let mut calls = Calls::default();
-        calls.visit_file(&syn::parse_file(&text).unwrap());
-        let called = calls.while_drawing();
-        found.extend(costly.iter().filter(|one| called.contains(**one)).map(|one| format!("{name}: {one}")));
-    }
-    none(&found);
+        calls.visit_file(file);
+        calls
+    };
+    let files = sources.files.iter().filter(|(name, _)| drawing(name));
+    let all: BTreeMap<String, Calls> = files.map(|(name, file)| (name.clone(), read(file))).collect();
+    let resolve = |file: &str, path: &[String]| {
+        let imported = all[file].imports.get(&path[0]);
+        if imported.is_some_and(|before| !["crate", "self", "super"].contains(&before[0].as_str())) {
+            return None; // another crate's
+        }
+        let path = imported.map_or_else(|| path.to_vec(), |before| [before.as_slice(), &path[1..]].concat());
+        sources.file_of(&imports::absolute(&path, &imports::module_of(file)), 0).map(str::to_owned)
+    };
+    let reached = while_drawing(&all, resolve);
+    none(
+        &reached
+            .iter()
+            .filter(|(_, name)| costly.contains(&name.as_str()))
+            .map(|(file, name)| format!("{file}: {name}"))
+            .collect::<Vec<_>>(),
+    );
+    assert!(reached.len() > 500, "{} names are reached", reached.len());
+    // The test sees what it looks for: through another file, and through the state.
+    let texts = [
+        (STATE, "impl App { fn late(&self) { Figures::doubt(1) } }"),
+        ("other", "fn helper() { terms(1) }"),
+        (
+            "draw",
+            "use other::helper; fn draw(app: &App) { let sentences = 1; helper(); app.late(); sentences }",
+        ),
+    ];
+    let all = texts.map(|(name, text)| (name.to_owned(), read(&syn::parse_file(text).unwrap())));
+    let resolve = |_: &str, path: &[String]| (path[0] == "helper").then(|| "other".to_owned());
+    let reached = while_drawing(&all.into(), resolve);
+    let names: Vec<&str> = reached.iter().map(|(_, name)| name.as_str()).collect();
+    assert!(
+        names.contains(&"terms") && names.contains(&"Figures::doubt") && !names.contains(&"sentences"),
+        "{names:?}"
+    );
 }

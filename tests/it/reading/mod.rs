@@ -1,5 +1,6 @@
 //! Reading answers from a list: the screen's state and effects, its frames on the sample, and `eval reader`.
 
+mod beyond;
 mod screen;
 mod tables;
 

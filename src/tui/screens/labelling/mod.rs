@@ -1,4 +1,6 @@
 //! The labelling screen: passages labelled by hand.
+//!
+//! May use: as `screens` says.
 
 pub mod draw;
 mod replies;

@@ -375,8 +375,10 @@ impl Labelling {
         self.counts.pair(annotation, &key, false);
         annotation.history.take(entry);
         self.counts.pair(annotation, &key, true);
-        if let Some(place) = self.counts.places.get(&(key.question, key.passage)) {
-            self.counts.states[*place] = ItemState::of(annotation, &self.counts.texts[*place], *place);
+        let question = annotation.questions.iter().find(|question| question.text == key.question);
+        if let Some(place) = self.counts.places.get(&(key.question.clone(), key.passage)) {
+            self.counts.states[*place] =
+                ItemState::of(annotation, question, &self.counts.texts[*place], *place);
         }
         self.sum_up();
     }
@@ -430,7 +432,7 @@ struct ItemState {
 }
 
 impl ItemState {
-    fn of(annotation: &AnnotationState, text: &str, place: usize) -> Self {
+    fn of(annotation: &AnnotationState, question: Option<&Question>, text: &str, place: usize) -> Self {
         let item = &annotation.items[place];
         let key = item.key(&annotation.by);
         let heads = annotation.history.heads(&key);
@@ -441,7 +443,6 @@ impl ItemState {
         let Some(view) = annotation.history.view(&key).filter(|_| same) else {
             return ItemState { took, ..ItemState::default() };
         };
-        let question = annotation.questions.iter().find(|question| question.text == item.question);
         let done = question.is_some_and(|question| {
             question.perspectives.iter().all(|statement| view.answers.contains_key(statement))
         });
@@ -456,9 +457,12 @@ impl Counts {
             texts: annotation.items.iter().map(|item| text_hash(&item.passage)).collect(),
             ..Counts::default()
         };
+        let questions: HashMap<&str, &Question> =
+            annotation.questions.iter().map(|question| (question.text.as_str(), question)).collect();
         for (place, (item, text)) in annotation.items.iter().zip(&counts.texts).enumerate() {
             counts.places.insert((item.question.clone(), item.passage.id.clone()), place);
-            counts.states.push(ItemState::of(annotation, text, place));
+            let question = questions.get(item.question.as_str()).copied();
+            counts.states.push(ItemState::of(annotation, question, text, place));
         }
         for (at, other) in annotation.others.iter().enumerate() {
             counts.others.entry((other.question.clone(), other.passage.clone())).or_default().push(at);

@@ -1,4 +1,6 @@
 //! The question and its lanes side by side.
+//!
+//! May use: as `screens` says.
 
 pub mod draw;
 pub mod figures;
@@ -186,6 +188,13 @@ pub const KEYS: &[Binding] = &[
         Action::Answers,
         "reader",
         "see what is read from the first k, and which passage turns it",
+    ),
+    bind(
+        Context::Lanes,
+        &["K"],
+        Action::KeyPoints,
+        "",
+        "see which arguments the passages make, and which of them each lane brings",
     ),
     bind(Context::Lanes, &["D"], Action::ChooseDetector, "", "choose what judges, and fetch detectors"),
     shared::next_lane(Context::Lanes, "go to the next lane"),

@@ -33,7 +33,7 @@ pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
             let name = |rerank: &Option<Rerank>| match rerank {
                 Some(Rerank::Mmr(_)) => Some("MMR"),
                 Some(Rerank::Diversify(..)) => Some("the diversifier"),
-                Some(Rerank::Listwise(_)) => Some("the order by a language model"),
+                Some(Rerank::Listwise(_) | Rerank::Model(_)) => Some("the order by a model"),
                 None => None,
             };
             let now = app.lanes.get(app.lane).and_then(|lane| lane.recipe.switches.rerank.clone());
@@ -87,7 +87,7 @@ pub fn change_weight(app: &mut App, by: isize) -> Vec<Effect> {
         Some(Rerank::Diversify(_, lambda)) => *lambda = step(*lambda, -by),
         rerank => {
             app.notice = Some(match rerank {
-                Some(_) => "an order by a language model has no λ".into(),
+                Some(_) => "an order by a model has no λ".into(),
                 None => "nothing re-ranks this lane: switch on MMR (m) or the diversifier (v)".into(),
             });
             return Vec::new();
@@ -160,10 +160,10 @@ fn with_switch(app: &App, recipe: &Recipe, switch: Switch, on: bool) -> Result<R
 /// Remembers the options for the next time the switch is flipped on.
 fn remember(options: &mut Options, recipe: &Recipe) {
     let switches = &recipe.switches;
-    match switches.rerank {
-        Some(Rerank::Mmr(mmr)) => options.mmr = mmr,
-        Some(Rerank::Diversify(method, weight)) => options.diversify = (method, weight),
-        Some(Rerank::Listwise(_)) | None => {}
+    match &switches.rerank {
+        Some(Rerank::Mmr(mmr)) => options.mmr = *mmr,
+        Some(Rerank::Diversify(method, weight)) => options.diversify = (*method, *weight),
+        Some(Rerank::Listwise(_) | Rerank::Model(_)) | None => {}
     }
     if let Some(expand) = &switches.expand {
         options.expand = expand.clone();

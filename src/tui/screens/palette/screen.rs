@@ -114,8 +114,18 @@ fn actions(app: &App, below: Context, typed: &str) -> Vec<Entry> {
 }
 
 /// Endings that make a retriever a recipe; those that a retriever refuses are left out.
-const ENDINGS: [&str; 9] =
-    ["", "+mmr@.75", "+perspectives", "+keqe", "+csqe", "+rm3", "+pap@2", "+xquad", "+pm2"];
+const ENDINGS: [&str; 10] = [
+    "",
+    "+mmr@.75",
+    "+perspectives",
+    "+keqe",
+    "+csqe",
+    "+rm3",
+    "+pap@2",
+    "+xquad",
+    "+pm2",
+    "+rerank@ms-marco-minilm",
+];
 
 /// A lane like the present one, what was typed, dropped lanes, then every retriever with its switches.
 fn lanes(app: &App, typed: &str) -> (Vec<Entry>, Option<String>) {

@@ -1,23 +1,35 @@
-//! The reader screen: the lanes' lists as a reader reads them, and its answers.
+//! The reader screen: the lanes' lists as a reader reads them, and its answers. Also the screens of the key points that the lists bring, and of lists mixed by hand.
 //!
 //! May use: as `screens` says.
 
 use std::sync::Arc;
 
+use tui_input::Input;
+
 use crate::corpus::PassageIx;
 use crate::detect::LabelSource;
+use crate::engine::nuggets::KeyPoint;
 use crate::engine::{Ranking, StanceTimeline};
 use crate::question::Question;
 use crate::read::incremental::Reordered;
+use crate::read::mix::{Mix, Said, TooFew};
+use crate::read::pattern::Sides;
 use crate::read::{Answer, Effect, Pattern};
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
+use crate::work::Progress;
 
 pub mod draw;
+pub mod mix;
+pub mod nuggets;
 pub mod update;
 
 impl Screen {
     /// The reader screen.
     pub const READER: Screen = Screen("reader");
+    /// The key points.
+    pub const POINTS: Screen = Screen("key points");
+    /// The mixer.
+    pub const MIXER: Screen = Screen("mixer");
 }
 
 /// The keys.
@@ -61,12 +73,165 @@ pub const KEYS: &[Binding] = &[
         "have the list read without each of its passages",
     ),
     bind(Context::Answer, &["o"], Action::OtherOrders, "orders", "have the list read in ten shuffled orders"),
+    bind(
+        Context::Answer,
+        &["m"],
+        Action::Mix,
+        "mix",
+        "mix a list by hand: so many for either side, in an order",
+    ),
     shared::label_source(Context::Answer),
     shared::save_frame(Context::Answer),
     shared::record(Context::Answer),
     shared::help(Context::Answer),
     shared::palette(Context::Answer),
 ];
+
+/// The keys of the key points.
+pub const POINT_KEYS: &[Binding] = &[
+    shared::down(Context::KeyPoints, "next", "go to the next key point"),
+    shared::up(Context::KeyPoints, "go to the key point before"),
+    bind(
+        Context::KeyPoints,
+        &["r", "<Enter>"],
+        Action::NamePoint,
+        "name",
+        "type another name for the key point",
+    ),
+    bind(Context::PointName, &["<Enter>"], Action::ApplyName, "keep", "keep the name"),
+    bind(Context::PointName, &["<Esc>"], Action::Back, "cancel", "leave the name as it was"),
+    bind(
+        Context::KeyPoints,
+        &["m"],
+        Action::MergePoint,
+        "merge",
+        "mark the key point to be merged; on another one of its side, merge the marked one into it",
+    ),
+    bind(Context::KeyPoints, &["s"], Action::SplitPoint, "split", "split the key point into its sentences"),
+    bind(Context::KeyPoints, &["x", "d"], Action::DropPoint, "drop", "drop the key point: it is no argument"),
+    bind(Context::KeyPoints, &["v"], Action::ToggleVital, "vital", "call the key point vital, or only okay"),
+    bind(Context::KeyPoints, &["u"], Action::Undo, "undo", "take the last change back"),
+    bind(
+        Context::KeyPoints,
+        &["Y"],
+        Action::CopyPoints,
+        "",
+        "copy all key points, for eval nuggets --key-points",
+    ),
+    shared::next_lane(Context::KeyPoints, "go to the next lane"),
+    shared::previous_lane(Context::KeyPoints, "go to the lane before"),
+    shared::label_source(Context::KeyPoints),
+    bind(Context::KeyPoints, &["<Esc>", "q", "K"], Action::Back, "back", "go back to the lanes"),
+    shared::save_frame(Context::KeyPoints),
+    shared::record(Context::KeyPoints),
+    shared::help(Context::KeyPoints),
+    shared::palette(Context::KeyPoints),
+];
+
+/// The keys of the mixer.
+pub const MIX_KEYS: &[Binding] = &[
+    shared::down(Context::Mixer, "next", "go to the next line"),
+    shared::up(Context::Mixer, "go to the line before"),
+    bind(
+        Context::Mixer,
+        &["+", "l", "<Right>"],
+        Action::Deeper,
+        "more",
+        "one more of the marked line, or the next order",
+    ),
+    bind(Context::Mixer, &["-", "h", "<Left>"], Action::Shallower, "fewer", "one less of it"),
+    bind(
+        Context::Mixer,
+        &["<Enter>"],
+        Action::HaveRead,
+        "read/stop",
+        "have the reader read the list, or give that up",
+    ),
+    bind(
+        Context::Mixer,
+        &["w"],
+        Action::SweepMix,
+        "sweep",
+        "have the lists read at every share of the first side",
+    ),
+    bind(Context::Mixer, &["<Esc>", "q", "m"], Action::Back, "back", "go back to the reader"),
+    shared::save_frame(Context::Mixer),
+    shared::record(Context::Mixer),
+    shared::help(Context::Mixer),
+    shared::palette(Context::Mixer),
+];
+
+/// The state of the mixer.
+#[derive(Clone, Debug, Default)]
+pub struct Mixing {
+    /// The batch whose answers are taken.
+    pub number: u64,
+    /// The mixture.
+    pub mix: Mix,
+    /// The marked line, from 0.
+    pub at: usize,
+    /// How many lists are still to be read.
+    pub waiting: usize,
+    /// Whether the lists at every share are read, else the one list.
+    pub sweep: bool,
+    /// The reader's answers, one for each share, or one in all.
+    pub answers: Vec<Option<Answer>>,
+    /// The places in `answers` of the lists that are read.
+    pub places: Vec<usize>,
+    /// Why reading failed.
+    pub failed: Option<String>,
+    /// What is drawn of the mixture.
+    pub shown: MixShown,
+}
+
+/// What is drawn of a mixture, recomputed after every message.
+#[derive(Clone, Debug)]
+pub struct MixShown {
+    /// The list, or what it lacks.
+    pub list: Result<Vec<crate::read::Context>, TooFew>,
+    /// The sides of its passages.
+    pub sides: Vec<Sides>,
+    /// What the verdicts on its passages conclude.
+    pub said: Option<Said>,
+    /// How many shuffled orders conclude the same.
+    pub stability: Option<f64>,
+    /// What they conclude at every share of the first side.
+    pub curve: Vec<Option<Said>>,
+    /// How many passages of each kind there are.
+    pub there: [usize; 3],
+}
+
+impl Default for MixShown {
+    fn default() -> Self {
+        MixShown {
+            list: Ok(Vec::new()),
+            sides: Vec::new(),
+            said: None,
+            stability: None,
+            curve: Vec::new(),
+            there: [0; 3],
+        }
+    }
+}
+
+/// The state of the key points.
+#[derive(Clone, Debug, Default)]
+pub struct Points {
+    /// The batch that finds them.
+    pub number: u64,
+    /// The key points, or why there are none; `None` until they are found.
+    pub found: Option<Result<Vec<KeyPoint>, String>>,
+    /// How far the batch is.
+    pub progress: Option<Progress>,
+    /// The marked key point, from 0.
+    pub at: usize,
+    /// The key point that is to be merged.
+    pub merging: Option<usize>,
+    /// The key points before each change.
+    pub past: Vec<Vec<KeyPoint>>,
+    /// The name being typed.
+    pub name: Option<Input>,
+}
 
 /// The state of the reader screen.
 #[derive(Clone, Debug, Default)]

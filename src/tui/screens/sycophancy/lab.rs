@@ -215,7 +215,7 @@ fn draw_wordings(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let mut block =
         Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(title, Meaning::Title, theme));
     if !others.is_empty() {
-        let text = fit(&format!(" {} ", others.join(" ┊ ")), room);
+        let text = fit(&format!(" {} ", others.join(" | ")), room);
         block = block.title_bottom(Line::from(span(text, Meaning::Muted, theme)).alignment(Alignment::Right));
     }
     let inner = block.inner(area);
