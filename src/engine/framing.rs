@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::figures::shares_of;
 use super::judgments::Judgments;
 use super::list::{LaneError, List, Lists, Ranked, Ranking};
 use super::query::{Depth, LaneQuery, Query};
@@ -11,7 +12,7 @@ use super::rank::rank;
 use super::recipe::{Ask, Recipe, Switches};
 use super::run::Run;
 use super::setup::Setup;
-use super::sycophancy::{asks_alike, shares_of};
+use super::sycophancy::asks_alike;
 use crate::corpus::PassageIx;
 use crate::detect::LabelSource;
 use crate::engine::Figures;
