@@ -214,7 +214,7 @@ mod tests {
     fn the_built_in_detector_comes_first_with_its_figures_and_the_others_are_not_measured() {
         let folder = tempfile::tempdir().unwrap();
         let all = detectors(folder.path());
-        assert_eq!((all[0].name.as_str(), all[0].presence, all.len()), ("builtin", Presence::BuiltIn, 5));
+        assert_eq!((all[0].name.as_str(), all[0].presence, all.len()), ("builtin", Presence::BuiltIn, 6));
         assert!(all[0].measured.contains("side right ."), "{}", all[0].measured);
         assert!(all[1..].iter().all(|one| one.presence == Presence::OnHub && one.measured == NOT_MEASURED));
         let place = super::folder(folder.path(), &all[3].origin);

@@ -302,8 +302,18 @@ mod real {
         let _alone = alone();
         let (workspace, server) = (Workspace::new(), Real::start());
         workspace.write("pairs.tsv", PAIRS);
-        let arguments =
-            server.model(&["detect", "--pairs", "pairs.tsv", "--detector", "llm", "--format", "json"]);
+        let detect = short(&workspace, "detect", 16);
+        let arguments = server.model(&[
+            "detect",
+            "--pairs",
+            "pairs.tsv",
+            "--detector",
+            "llm",
+            "--prompt",
+            &detect,
+            "--format",
+            "json",
+        ]);
         let first = workspace.run(&arguments);
         let pairs = verdicts(&first.out);
         let p: Vec<f64> = pairs.iter().filter_map(|pair| pair["p"].as_f64()).collect();
@@ -427,12 +437,15 @@ mod real {
         let _alone = alone();
         let (workspace, server) = (Workspace::new(), Real::start());
         workspace.write("pairs.tsv", PAIRS);
+        let detect = short(&workspace, "detect", 16);
         let arguments = server.model(&[
             "detect",
             "--pairs",
             "pairs.tsv",
             "--detector",
             "llm",
+            "--prompt",
+            &detect,
             "--at-once",
             "1",
             "--format",

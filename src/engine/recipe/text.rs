@@ -129,12 +129,13 @@ fn constants(options: &str) -> Result<Bm25, String> {
 }
 
 /// The names of switches that are offered for a wrong one.
-const SWITCHES: [&str; 14] = [
+const SWITCHES: [&str; 15] = [
     "ask",
     "mmr",
     "xquad",
     "pm2",
     "listwise",
+    "rerank",
     "perspectives",
     "keqe",
     "csqe",
