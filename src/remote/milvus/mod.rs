@@ -23,8 +23,6 @@ use crate::net::{NetError, Waiting};
 use crate::work::Stop;
 use schema::{LONGEST, LONGEST_ID, VECTOR};
 
-#[cfg(test)]
-mod loopback_tests;
 mod schema;
 
 /// The environment variable of the token that is sent, `user:password` or a key.
