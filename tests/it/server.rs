@@ -492,8 +492,9 @@ mod real {
             PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/injections.json"),
         );
         let injections: Vec<String> = serde_json::from_str(&injections.unwrap()).unwrap();
+        // A table has no line breaks in its fields.
         let row = |id: String, text: &str| {
-            format!("{id}\t\"{}\"\tZoos must close.\n", text.replace('"', "\"\"").replace('\t', " "))
+            format!("{id}\t\"{}\"\tZoos must close.\n", text.replace('"', "\"\"").replace(['\t', '\n'], " "))
         };
         let mut pairs = "id\tdocument\tperspective\n".to_owned();
         for (at, text) in NEUTRAL.into_iter().enumerate() {
