@@ -192,7 +192,7 @@ fn key_to_frame() -> Result<(), Box<dyn std::error::Error>> {
 fn carry_out(engine: &Engine, effect: Effect) {
     match effect {
         Effect::Start { turn, plan, reach } => engine.start_run(turn, plan, reach),
-        Effect::Study(study) => engine.study(study),
+        Effect::Study(study) => engine.study(*study),
         _ => {}
     }
 }

@@ -273,10 +273,11 @@ mod tests {
             .collect();
         // The pool's first fifty were labelled last, and only those say yes.
         let mut history = crate::annotate::History::default();
-        for n in 0..100 {
-            let answers = [(set[n].perspectives[0].clone(), n < 50), (set[n].perspectives[1].clone(), false)];
+        for (n, question) in set.iter().enumerate().take(100) {
+            let answers =
+                [(question.perspectives[0].clone(), n < 50), (question.perspectives[1].clone(), false)];
             let view = View { answers: answers.into(), ..View::default() };
-            let (question, text) = (set[n].text.clone(), text_hash(&passage(n)));
+            let (question, text) = (question.text.clone(), text_hash(&passage(n)));
             let act = Act { question, passage: passage(n).id, text, view, ..Act::default() };
             let at = if n < 50 { 2_000 } else { 1_000 };
             history.take(crate::annotate::Entry::new(act, "anna", Vec::new(), at).unwrap());

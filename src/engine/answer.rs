@@ -162,7 +162,7 @@ impl Citations {
     /// Those of `supports`.
     pub fn of<E>(
         claims: &[Claim],
-        supports: &mut dyn FnMut(&[usize], &str) -> Result<bool, E>,
+        supports: &mut impl FnMut(&[usize], &str) -> Result<bool, E>,
     ) -> Result<Self, E> {
         let (mut supported, mut cited, mut precise) = (0, 0, 0);
         for Claim { text, cites } in claims.iter().filter(|claim| !claim.cites.is_empty()) {

@@ -115,7 +115,7 @@ pub enum Effect {
         reach: Reach,
     },
     /// Find the evidence in the open passage, and explain its rank.
-    Study(Study),
+    Study(Box<Study>),
     /// Run the batch of this number.
     Batch(u64, Batch),
     /// Read or write the annotator's journal.

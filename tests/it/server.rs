@@ -141,13 +141,16 @@ mod real {
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What happens once a path was asked for so many times.
+    type Then = (&'static str, usize, Box<dyn FnOnce() + Send>);
+
     /// What went through the relay, and what is to happen at a place of it.
     #[derive(Default)]
     struct Traffic {
         asked: Vec<u8>,
         said: Vec<u8>,
         /// Called once, when the server has said these words so many times.
-        then: Option<(&'static str, usize, Box<dyn FnOnce() + Send>)>,
+        then: Option<Then>,
     }
 
     fn count(bytes: &[u8], words: &str) -> usize {

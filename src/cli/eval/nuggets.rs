@@ -321,7 +321,8 @@ fn matching(args: &Eval, folder: &Path) -> anyhow::Result<Option<Table>> {
     check_thresholds(args, ["clusters", "one cluster", "each alone"].map(str::to_owned))?;
     let (stop, meter) = (stop_on_signal()?, Meter::default());
     let (encoder, threads) = (MiniLm::builtin()?, model_threads()?);
-    let read = |parts: &[&str]| -> anyhow::Result<Option<Vec<(Group, Vec<Vec<f32>>)>>> {
+    type Embedded = (Group, Vec<Vec<f32>>);
+    let read = |parts: &[&str]| -> anyhow::Result<Option<Vec<Embedded>>> {
         let mut all = Vec::new();
         for part in parts {
             for group in groups(folder, part)? {

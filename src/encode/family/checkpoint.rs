@@ -210,8 +210,10 @@ impl Config {
         }
         let every = |names: &[&str], usual| self.size(names).unwrap_or(usual).max(1);
         Ok(match self.model_type()? {
-            "modernbert" => i % every(&["global_attn_every_n_layers"], 3) != 0,
-            "gemma3_text" => (i + 1) % every(&["sliding_window_pattern", "_sliding_window_pattern"], 6) != 0,
+            "modernbert" => !i.is_multiple_of(every(&["global_attn_every_n_layers"], 3)),
+            "gemma3_text" => {
+                !(i + 1).is_multiple_of(every(&["sliding_window_pattern", "_sliding_window_pattern"], 6))
+            }
             _ => false,
         })
     }

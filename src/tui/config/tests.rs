@@ -164,7 +164,7 @@ fn an_unknown_action_place_or_key_is_reported_with_the_nearest() {
             "config.toml:8:17: `Z` is twice in this list",
             "config.toml:8:22: expected one key, found \"f2\"; did you mean \"<F2>\"?",
             "config.toml:9:7: there is no place `lane`; did you mean `lanes`?",
-            "config.toml:12:1: there is no action `qit` in reading; expected one of back, down, first, help, index-entry, label-both, label-none, label-oppose, label-support, last, next-label-page, next-label-source, next-lane, next-passage, page-down, page-up, palette, previous-passage, raw-record, record, redo, save-frame, show-recipe, show-settings, toggle-label, undo, up",
+            "config.toml:12:1: there is no action `qit` in reading; expected one of back, down, first, help, index-entry, label-both, label-none, label-oppose, label-support, last, next-label-page, next-label-source, next-lane, next-passage, page-down, page-up, palette, previous-passage, raw-record, record, redo, save-frame, show-recipe, show-settings, toggle-label, undo, up, what-if",
         ]
     );
 }

@@ -363,7 +363,7 @@ impl Context {
             Context::Compare => "comparing",
             Context::Bias => "bias of the lanes",
             Context::Answer => "reader",
-            Context::KeyPoints => "key points",
+            Context::KeyPoints => "list of key points",
             Context::Mixer => "mixer",
             Context::PointName => "naming a key point",
             Context::Detectors => "detectors",

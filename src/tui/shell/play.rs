@@ -42,7 +42,7 @@ pub enum PlayError {
 pub fn execute(engine: &Engine, effect: Effect) {
     match effect {
         Effect::Start { turn, plan, reach } => engine.start_run(turn, plan, reach),
-        Effect::Study(study) => engine.study(study),
+        Effect::Study(study) => engine.study(*study),
         Effect::Batch(number, batch) => engine.batch(number, batch),
         Effect::Label(order) => engine.label(order),
         Effect::StopBatch(number) => engine.stop_batch(number),

@@ -177,7 +177,7 @@ fn no_command_prints_what_a_terminal_obeys_or_a_formula() {
     let answer = json!({"question": asked, "k": 1, "answer": format!("=Ann{EVIL}")});
     workspace.write("answers.jsonl", format!("{answer}\n"));
     let prompt = fs::read_to_string(root("assets/prompts/detect.toml")).unwrap();
-    workspace.write("evil.toml", prompt.replace("You judge", &format!("You \u{202e}\u{2066} judge")));
+    workspace.write("evil.toml", prompt.replace("You judge", "You \u{202e}\u{2066} judge"));
     workspace.write(
         "evil-config.toml",
         format!("theme = \"{}\"\n", EVIL.escape_unicode().to_string().replace("u{", "U{")),
@@ -448,6 +448,9 @@ mod paths {
             ],
         ),
         ("eval sets", "jsonl", AFile, &["eval", "berds", "--lanes", "bm25", "--set", "name=x,corpus={}"]),
+        ("eval pairs", "jsonl", AFile, &["eval", "framing", "--lanes", "bm25", "--pairs", "{}"]),
+        ("eval key_points", "jsonl", AFile, &["eval", "nuggets", "--lanes", "bm25", "--key-points", "{}"]),
+        ("eval matching", "folder", AFile, &["eval", "nuggets", "--matching", "{}"]),
         ("eval types", "jsonl", AFile, &["eval", "reader", "--questions", "reading.json", "--types", "{}"]),
         (
             "questions split file",

@@ -284,7 +284,7 @@ fn a_passage_shows_its_record_its_index_entry_the_recipe_and_the_configuration()
 fn the_index_entry_is_requested_once_and_again_after_it_was_given_up() {
     let studies = |effects: Vec<Effect>| {
         let studies = effects.into_iter().filter_map(|effect| match effect {
-            Effect::Study(study) => Some(study),
+            Effect::Study(study) => Some(*study),
             _ => None,
         });
         studies.collect::<Vec<_>>()

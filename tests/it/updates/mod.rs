@@ -41,7 +41,7 @@ fn started(effects: &[Effect]) -> (Turn, Reach, Vec<String>) {
 
 fn studied(effects: &[Effect]) -> Option<Study> {
     match effects {
-        [Effect::Study(study)] => Some(study.clone()),
+        [Effect::Study(study)] => Some(Study::clone(study)),
         [] => None,
         other => panic!("{other:?}"),
     }

@@ -208,7 +208,7 @@ pub fn evidence(app: &mut App) -> Vec<Effect> {
     let index = index.or_else(|| app.reading.awaited.take().filter(|(of, _)| *of == at));
     app.reading.awaited.clone_from(&index);
     let index = index.map(|(_, recipe)| recipe);
-    vec![Effect::Study(Study { number: app.studies, at, passage, statements, list, index })]
+    vec![Effect::Study(Box::new(Study { number: app.studies, at, passage, statements, list, index }))]
 }
 
 /// Columns of the side mark before a verdict.

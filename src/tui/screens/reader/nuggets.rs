@@ -141,7 +141,8 @@ fn act(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::MergePoint => merge_marked(app),
         Action::SplitPoint => {
-            if !change(app, split) {
+            let divided = change(app, split);
+            if !divided {
                 app.notice = Some("a key point of one sentence cannot be split".into());
             }
         }
@@ -267,7 +268,8 @@ fn draw_points(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let mut lines = vec![head(app, theme, shown.clone(), named, wide)];
     let recalls: Vec<Option<NuggetRecall>> =
         shown.clone().map(|lane| recall(all, lists[lane], app.k)).collect();
-    let figures: [(&str, fn(&NuggetRecall) -> Option<f64>); 3] = [
+    type Figure = fn(&NuggetRecall) -> Option<f64>;
+    let figures: [(&str, Figure); 3] = [
         ("weighted recall: okay counts half", |recall| Some(recall.weighted)),
         ("recall of all", |recall| Some(recall.all)),
         ("recall of the vital", |recall| recall.vital),
