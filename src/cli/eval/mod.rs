@@ -9,7 +9,6 @@ mod bias;
 mod corrected;
 mod edit;
 mod estimates;
-mod extract;
 mod framing;
 mod lanes;
 mod mix;
@@ -145,7 +144,7 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
             (None, Suite::Berds) if !args.tune.is_empty() => tuned(&common, args)?,
             (None, Suite::Berds) => berds::berds(&common, args)?,
             (None, Suite::Pir) => pir::table(&common, args)?,
-            (None, Suite::Extract) => extract::table(&common, args)?,
+            (None, Suite::Extract) => edit::extract::table(&common, args)?,
             (None, Suite::Coverage) => berds::coverage(&common, args)?,
             (None, Suite::Bias) => bias::table(&common, args)?,
             (None, Suite::Answer) => answer::table(&common, args)?,

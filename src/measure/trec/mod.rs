@@ -22,14 +22,15 @@ use thiserror::Error;
 pub mod qrels;
 pub mod rank_llm;
 pub mod run;
+pub mod write;
 
 pub use qrels::{
     Absent, DiversityQrels, Qrels, diversity_line, grade, read_beir_qrels, read_diversity_qrels,
     read_jsonl_qrels, read_qrels,
 };
 pub use rank_llm::{RunPassage, is_text_id, read_json_run, read_rank_llm, text_id};
-pub use run::write::{write_diversity_qrels, write_qrels, write_run};
 pub use run::{RankedPassage, RankedQuestion, Run, RunOrder, read_run, read_run_top};
+pub use write::{write_diversity_qrels, write_qrels, write_run};
 
 /// The number of bad lines that are listed; the rest are counted.
 pub const SHOWN: usize = 20;

@@ -488,6 +488,8 @@ mod paths {
         ("questions info files", "jsonl", AFile, &["questions", "info", "{}"]),
         ("eval correct", "project", AFile, &["eval", "berds", "--lanes", "bm25", "--correct", "{}"]),
         ("eval write", "folder", OutputFolder, &["eval", "berds", "--lanes", "bm25", "--write", "{}"]),
+        ("annotate report out", "txt", Output, &["annotate", "report", "good.jsonl", "--out", "{}"]),
+        ("annotate agree out", "txt", Output, &["annotate", "agree", "good.jsonl", "--out", "{}"]),
         ("eval out", "txt", Output, &["eval", "berds", "--lanes", "bm25", "--out", "{}"]),
         ("reproduce file", "json", AFile, &["reproduce", "{}"]),
         ("reproduce inputs", "folder", FileOrFolder, &["reproduce", "good.jsonl", "--inputs", "{}"]),

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use parallax::report::marks::{share, signed};
+use parallax::report::marks::share;
 use parallax::retrieve::TermIndex;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -190,7 +190,7 @@ mod detectors {
     #[test]
     fn a_language_model_on_this_machine_is_used_only_when_it_is_chosen() {
         let mut app = page();
-        for _ in 0..5 {
+        for _ in 0..6 {
             assert!(press(&mut app, "j").is_empty());
         }
         assert!(drawn(&app).contains("passages and statements will be sent there"), "{}", drawn(&app));
