@@ -264,7 +264,7 @@ fn as_persona(neutral: &str, topic: Option<&str>, persona: &str) -> Option<Strin
 /// of its opposite. `None` if no rule applies, or if the question would not give the statement back.
 ///
 /// ```
-/// assert_eq!(parallax::question::ask("Sport unites nations.").as_deref(), Some("Does sport unite nations?"));
+/// assert_eq!(parallax::question::ask("Zoos should be banned.").as_deref(), Some("Should zoos be banned?"));
 /// ```
 pub fn ask(statement: &str) -> Option<String> {
     let (question, clause) = clause_question(statement, |_| false)?;
