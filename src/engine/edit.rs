@@ -105,7 +105,7 @@ pub fn score_draft(
     Ok(Drafted { score, rank, depth: list.len() })
 }
 
-/// 1/(60 + rank), with the rank from 0, as in reciprocal rank fusion.
+/// 1/(60 + rank) with ranks from 1, as in reciprocal rank fusion; `rank` counts from 0.
 fn reciprocal(rank: usize) -> f32 {
     1.0 / (61.0 + rank as f32)
 }
