@@ -8,6 +8,7 @@
 //! | `hub`, `manifest` | models fetched from a Hugging Face hub |
 //! | `custom` | an encoder from a folder: its settings and tokenizer (`card`), its network (`family`) |
 //! | `reranker` | models that score a passage with a query |
+//! | `sparse` | learned sparse models: texts to weights of terms |
 //! | `vectors` | the vectors of a corpus: computed, stored, compared |
 //! | `corpus_vectors`, `array` | vectors computed elsewhere |
 //!
@@ -25,6 +26,7 @@ pub mod hub;
 mod manifest;
 pub mod registry;
 pub mod reranker;
+pub mod sparse;
 mod vectors;
 
 pub(crate) use array::tokens;
@@ -40,4 +42,5 @@ pub use graph::{MiniLm, first_tokens};
 pub use manifest::{HubError, Manifest};
 pub use registry::{Named, Pooling, Source, Title, Towers};
 pub use reranker::{CrossScorer, LateScorer};
+pub use sparse::SparseEncoder;
 pub use vectors::{Codes, Direction, Vectors};
