@@ -113,7 +113,7 @@ fn unknown(name: &str) -> String {
     let models = registry::MODELS.iter().map(|entry| entry.name);
     let hint = near(name, ["bm25", "minilm", "hybrid"].into_iter().chain(models));
     format!(
-        "bm25, minilm, hybrid, a model that `parallax models list` names, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, \
+        "bm25, minilm, hybrid, an encoder or learned sparse model that `parallax models list` names, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, \
          os:URL/INDEX or run:PATH, then switches such as +mmr@.75{hint}"
     )
 }

@@ -73,6 +73,7 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
         labels: (setup.source_name(LabelSource::Gold), setup.label_words()),
         by_hand: setup.has_human(),
         reader: setup.reader.as_ref().map(|reader| (reader.name().to_owned(), reader.recorded())),
+        rerankers: setup.fetched_rerankers(),
         rule: setup.rule()?,
         detector: setup.caution()?,
         notice: (!notices.is_empty()).then(|| notices.join(" · ")),
