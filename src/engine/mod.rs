@@ -50,8 +50,8 @@ pub use run_files::{Located, RunError, RunFiles};
 pub use setup::{Setup, index_terms};
 pub use sycophancy::{Sweep, Sycophancy, Tally, sweep, sycophancy};
 pub use threads::{
-    AnnotationState, Batch, Drawn, Engine, Labelling, LabelsChanged, Opened, PointsEvent, Reach, ReadEvent,
-    ReadList, Reply, SendReply, SetLabel, SetTo, Shelved, Study, Turn, Want, Written,
+    AnnotationState, AnswerEvent, Batch, Drawn, Engine, Labelling, LabelsChanged, Opened, PointsEvent, Reach,
+    ReadEvent, ReadList, Reply, SendReply, SetLabel, SetTo, Shelved, Study, Turn, Want, Written,
 };
 
 mod query {

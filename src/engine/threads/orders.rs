@@ -81,6 +81,8 @@ pub enum Batch {
     Bias(Query, bool),
     /// Find the key points of a question: these labels count, and these passages are judged.
     KeyPoints(Question, LabelSource, Vec<(PassageIx, SupportSet)>),
+    /// Let the reader answer the question from a list that supports these statements, and judge the answer.
+    Answer(Question, SupportSet, Vec<Context>),
     /// Let the reader say of each list which of two statements it supports; the question comes first.
     Lists(String, [String; 2], Vec<Vec<Context>>),
 }

@@ -9,6 +9,7 @@ use crate::annotate::{Decision, Entry, History, Item, Order, View};
 use crate::corpus::PassageIx;
 use crate::corpus::store::Fields;
 use crate::detect::{EvidenceSentence, Rule};
+use crate::engine::answer::Assessed;
 use crate::engine::compare::Compared;
 use crate::engine::detectors::DetectorEvent;
 use crate::engine::edit::Drafted;
@@ -232,6 +233,13 @@ pub enum Reply {
         /// Its answer, or why there is none; then no more lists are read.
         answer: Result<Answer, String>,
     },
+    /// The reader has answered from a list, or its answer is judged.
+    Answered {
+        /// The batch.
+        number: u64,
+        /// The step.
+        event: AnswerEvent,
+    },
     /// The key points of a question are being found, or are found.
     KeyPoints {
         /// The batch.
@@ -286,6 +294,15 @@ pub enum PointsEvent {
     Progress(Progress),
     /// All key points, or why there are none.
     Found(Result<Vec<KeyPoint>, String>),
+}
+
+/// A step from a list to the sides of an answer.
+#[derive(Clone, Debug)]
+pub enum AnswerEvent {
+    /// The answer, not judged yet.
+    Read(Answer),
+    /// The answer, judged, with what is known of the judge's errors; or why there is none.
+    Judged(Result<Box<(Assessed, String)>, String>),
 }
 
 /// A step of reading a list.

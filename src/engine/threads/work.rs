@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use super::orders::{Batch, Order, Reach, ReadList, Shared, Study, Turn, Want};
-use super::reply::{Opened, PointsEvent, ReadEvent, Reply, SendReply, Shelved};
+use super::reply::{AnswerEvent, Opened, PointsEvent, ReadEvent, Reply, SendReply, Shelved};
 use crate::annotate::Item;
 use crate::corpus::PassageIx;
 use crate::detect::evidence;
 use crate::detect::{DetectError, LabelSource, PairLabels};
 use crate::encode::Named;
+use crate::engine::answer::Judge;
 use crate::engine::compare::compare;
 use crate::engine::detectors::{DetectorEvent, detectors, fetch_detector, language_models};
 use crate::engine::edit::{Draft, judge_draft, score_draft};
@@ -225,6 +226,7 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
             | Batch::Corpora
             | Batch::KeyPoints(..)
             | Batch::Lists(..)
+            | Batch::Answer(..)
             | Batch::Fetch(_) => &[],
         };
         let mut missing = lanes
@@ -288,6 +290,15 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
                 match key_points(setup, &question, &pool, &progress, &stop) {
                     Err(error) if error.is_stop() => {}
                     found => reply(PointsEvent::Found(found.map_err(|error| error.to_string()))),
+                }
+            }
+            Batch::Answer(question, list, passages) => {
+                let reply = |event| send(Reply::Answered { number, event });
+                let judge = Judge { setup, question: &question, stop: &stop };
+                let on_answer = |answer: &Answer| reply(AnswerEvent::Read(answer.clone()));
+                match judge.read_and_assess(list, &passages, &on_answer) {
+                    Err(error) if error.is_stop() => {}
+                    done => reply(AnswerEvent::Judged(done.map(Box::new).map_err(|error| error.to_string()))),
                 }
             }
             Batch::Compare(plan) => over_set(setup, &plan, number, &stop, send),

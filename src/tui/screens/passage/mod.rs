@@ -17,6 +17,7 @@ use crate::engine::{Explanation, Judgments, Ranking, Recipe};
 use crate::question::Question;
 use crate::report::marks::Glyphs;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
+use crate::tui::screens::labelling::label_keys;
 use crate::tui::widgets::text::Row;
 
 impl Screen {
@@ -163,7 +164,7 @@ impl Reading {
 }
 
 /// The keys that label the open passage.
-pub const LABELS: [Binding; 8] = shared::labels(Context::Read);
+pub const LABELS: [Binding; 8] = label_keys(Context::Read);
 
 /// The keys.
 pub const KEYS: &[Binding] = &[
