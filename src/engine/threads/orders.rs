@@ -65,6 +65,8 @@ pub enum Batch {
     Framing(Query, Option<Vec<Framed>>),
     /// Score and judge a passage of this lane as it is, and as it was edited; either may be known already.
     Edit(Recipe, Box<[Option<Draft>; 2]>),
+    /// Let the language model write this passage anew.
+    Rewrite(Passage),
     /// Run every question of the set on every lane.
     Compare(Query),
     /// Judge passages that are to be labelled; their questions come with them.

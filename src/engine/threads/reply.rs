@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::orders::Turn;
 use crate::annotate::{Decision, Entry, History, Item, Order, View};
-use crate::corpus::PassageIx;
 use crate::corpus::store::Fields;
+use crate::corpus::{Passage, PassageIx};
 use crate::detect::{EvidenceSentence, Rule};
 use crate::engine::answer::Assessed;
 use crate::engine::compare::Compared;
@@ -169,6 +169,13 @@ pub enum Reply {
         scored: Option<Result<Drafted, String>>,
         /// The model's verdicts, under passage 0, or why there are none; `None` if they come later.
         judged: Option<Result<Arc<Judgments>, String>>,
+    },
+    /// The language model wrote a passage anew.
+    Rewritten {
+        /// The batch.
+        number: u64,
+        /// The passage and the model's name, or why there is none.
+        written: Result<(Passage, String), String>,
     },
     /// A question of the set was run on every lane.
     Compared {

@@ -14,7 +14,7 @@ use crate::encode::Named;
 use crate::engine::answer::Judge;
 use crate::engine::compare::compare;
 use crate::engine::detectors::{DetectorEvent, detectors, fetch_detector, language_models};
-use crate::engine::edit::{Draft, judge_draft, score_draft};
+use crate::engine::edit::{Draft, judge_draft, rewrite, score_draft};
 use crate::engine::explain::{explain, index_entry};
 use crate::engine::framing::{framing, worded};
 use crate::engine::judgments::Judgments;
@@ -227,6 +227,7 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
             | Batch::KeyPoints(..)
             | Batch::Lists(..)
             | Batch::Answer(..)
+            | Batch::Rewrite(_)
             | Batch::Fetch(_) => &[],
         };
         let mut missing = lanes
@@ -312,6 +313,12 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
                 }
             }
             Batch::Edit(recipe, drafts) => edit(setup, number, &recipe, *drafts, &stop, send),
+            Batch::Rewrite(passage) => {
+                let done = rewrite(setup, &passage, &stop).map_err(|error| error.to_string());
+                if !stop.is_set() {
+                    send(Reply::Rewritten { number, written: done });
+                }
+            }
             Batch::Framing(plan, wordings) => reframe(setup, number, &plan, wordings, &stop, send),
             Batch::Sycophancy(plan) => {
                 for (lane, recipe) in plan.lanes.iter().enumerate() {

@@ -55,6 +55,8 @@ pub enum Action {
     NextEdit,
     /// Make the edit by rule before.
     PreviousEdit,
+    /// Have a language model write the passage anew.
+    RewriteEdit,
     /// Go back to the words as they are.
     ResetEdit,
     /// Show only passages that contain certain words.
