@@ -24,7 +24,8 @@ mod work;
 pub use engine::Engine;
 pub use orders::{Batch, Labelling, Reach, ReadList, SetLabel, SetTo, Study, Turn, Want};
 pub use reply::{
-    AnnotationState, Drawn, LabelsChanged, Opened, PointsEvent, ReadEvent, Reply, SendReply, Shelved, Written,
+    AnnotationState, AnswerEvent, Drawn, LabelsChanged, Opened, PointsEvent, ReadEvent, Reply, SendReply,
+    Shelved, Written,
 };
 
 mod engine {
