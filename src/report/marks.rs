@@ -91,11 +91,9 @@ impl Mark {
                 }
             }
             Mark::Other(i) => {
-                if shapes {
-                    SHAPES[i % SHAPES.len()]
-                } else {
-                    '#'
-                }
+                // A letter where there is no shape of its own.
+                let shape = SHAPES.get(i).copied().filter(|_| shapes);
+                shape.unwrap_or_else(|| letter(i).chars().next().unwrap_or('#'))
             }
             Mark::None => {
                 if shapes {
@@ -128,9 +126,10 @@ impl Mark {
         }
     }
 
-    /// Returns its character and label: `▲`, `◆A`, `●B`.
+    /// Returns its character and label: `▲`, `◆A`, `●B`; the label alone where the character is a letter: `F`.
     pub fn text(self, glyphs: Glyphs) -> String {
         match self {
+            Mark::Other(i) if self.glyph(glyphs).is_ascii() => letter(i),
             Mark::Other(i) => format!("{}{}", self.glyph(glyphs), letter(i)),
             mark => mark.glyph(glyphs).to_string(),
         }

@@ -318,9 +318,15 @@ fn take_reply(app: &mut App, reply: Reply) -> Vec<Effect> {
         }
         Reply::LaneReady { lane, ranking, took, .. } => {
             if let Some(lane) = app.lanes.get_mut(lane) {
-                // The cursor stays only if the list is the same.
+                // The cursor stays if the list is the same. In another list it follows its passage, if that is still among the first k, so that
+                // a label does not hit another one; at the top it stays at the top.
                 if !lane.ranking.iter().map(|ranked| ranked.at).eq(ranking.iter().map(|ranked| ranked.at)) {
-                    (lane.selected, lane.top) = (0, 0);
+                    let marked = lane.ranking.get(lane.selected).filter(|_| lane.selected > 0);
+                    let now = ranking
+                        .iter()
+                        .take(app.k)
+                        .position(|ranked| marked.is_some_and(|own| own.at == ranked.at));
+                    (lane.selected, lane.top) = (now.unwrap_or(0), 0);
                 }
                 (lane.ranking, lane.took, lane.state) = (ranking, took, LaneState::Ready);
             }

@@ -256,7 +256,7 @@ fn marks_and_figures_are_explained_before_the_first_question_and_below_the_lanes
     let legend = "shift: how far the wording moves it";
     assert!(drawn(&asked(140, 40)).contains(legend));
     assert!(!drawn(&asked(80, 24)).contains(legend));
-    assert!(drawn(&many_sided(140, 40)).contains("MRecall@5 1: the first 5 support every statement"));
+    assert!(drawn(&many_sided(140, 40)).contains("MRecall@5 1: the first 5 support 5 statements"));
 }
 
 #[test]

@@ -183,7 +183,10 @@ pub fn legend(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let [for_it, against, both, none, unclear] =
         [Mark::Support, Mark::Oppose, Mark::Several, Mark::None, Mark::Unclear].map(glyph);
     let k = app.k;
-    let mut parts = vec![format!("{both} both"), format!("{none} neither"), format!("{unclear} unclear")];
+    let (several, nothing) =
+        if app.question.sides().is_some() { ("both", "neither") } else { ("several", "none") };
+    let mut parts =
+        vec![format!("{both} {several}"), format!("{none} {nothing}"), format!("{unclear} unclear")];
     match app.question.sides() {
         Some(_) => parts.extend([
             format!("MRecall@{k} 1: both sides are in the first {k}"),
@@ -191,7 +194,11 @@ pub fn legend(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             "shift: how far the wording moves it".to_owned(),
         ]),
         None => parts.extend([
-            format!("MRecall@{k} 1: the first {k} support every statement"),
+            if app.question.perspectives.len() > k {
+                format!("MRecall@{k} 1: the first {k} support {k} statements")
+            } else {
+                format!("MRecall@{k} 1: the first {k} support every statement")
+            },
             "A 2@1: two support A, the first at rank 1".to_owned(),
         ]),
     }

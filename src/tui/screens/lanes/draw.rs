@@ -429,11 +429,17 @@ fn present(app: &App, theme: Theme, lane: &Lane, area: Rect, frame: &mut Frame<'
     let each = rest / strips.len().max(1);
     let tall = each.saturating_sub(2).clamp(1, TALLEST);
     let columns = (width.saturating_sub(2) / app.k.max(1)).clamp(1, WIDEST);
-    let mut lines =
-        vec![Line::from([vec![Span::raw(" ")], counts(app, &lane.figures.marks, theme, false)].concat())];
+    let fits = |spans: &Vec<Span<'static>>| spans.iter().map(Span::width).sum::<usize>() < width;
+    let in_words = Some(counts(app, &lane.figures.marks, theme, false)).filter(fits);
+    let sentence = in_words.unwrap_or_else(|| counts(app, &lane.figures.marks, theme, true));
+    let mut lines = vec![Line::from([vec![Span::raw(" ")], sentence].concat())];
     let forms = missing_forms(app, figures);
     // The form without ranks, if there is one.
-    let form = forms.get(2).or(forms.first()).into_iter().flatten();
+    let room = |form: &&Vec<(String, Option<Mark>)>| {
+        form.iter().map(|(words, _)| columns_of(words)).sum::<usize>() < width
+    };
+    let form =
+        forms.iter().skip(2).find(room).or(forms.iter().find(room)).or(forms.last()).into_iter().flatten();
     let words =
         form.map(|(words, mark)| span(words.clone(), mark.map_or(Meaning::Title, Meaning::Side), theme));
     lines.push(Line::from(std::iter::once(Span::raw(" ")).chain(words).collect::<Vec<_>>()));

@@ -74,7 +74,7 @@ fn ends(mut left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize) -
     Line::from(left)
 }
 
-/// The counts of the first k in words: `0 support · 2 oppose · 2 neither · 1 unclear`; or with two sides' marks: `0▲ · 2▼ · 2○ · 1◇`
+/// The counts of the first k in words: `0 support · 2 oppose · 2 neither · 1 unclear`; or with marks: `0▲ · 2▼ · 2○ · 1◇`
 pub fn counts(app: &App, marks: &[Mark], theme: Theme, brief: bool) -> Vec<Span<'static>> {
     let count = |wanted: Mark| marks.iter().filter(|mark| **mark == wanted).count();
     let many = app.question.sides().is_none();
@@ -103,7 +103,7 @@ pub fn counts(app: &App, marks: &[Mark], theme: Theme, brief: bool) -> Vec<Span<
         } else {
             Meaning::Text
         };
-        let text = if brief && !many {
+        let text = if brief && !(many && word == "for one") {
             format!("{count}{}", mark.glyph(app.glyphs))
         } else {
             format!("{count} {word}")
@@ -140,10 +140,20 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
     let Some(sides) = app.question.sides() else {
         let all: Vec<usize> = (0..app.question.perspectives.len()).collect();
         let (there, gone): (Vec<usize>, Vec<usize>) = all.into_iter().partition(covered);
-        let names: Vec<String> = gone.iter().map(|i| text(*i)).collect();
-        let of = format!("{} of {} statements", there.len(), there.len() + gone.len());
-        let long = if gone.is_empty() { of.clone() } else { format!("{of}, missing {}", names.join(" ")) };
-        return vec![vec![plain(&long)], vec![plain(&of)]];
+        let of = format!("{} of {}", there.len(), there.len() + gone.len());
+        if gone.is_empty() {
+            return vec![vec![plain(&format!("{of} statements"))], vec![plain(&of)]];
+        }
+        // Labels that were made without a statement say nothing about it.
+        let unknown: Vec<usize> = gone.iter().copied().filter(|i| !is_judged(app, *i)).collect();
+        let (lack, of_them) = if unknown.is_empty() { ("missing", gone) } else { ("not judged", unknown) };
+        let names = of_them.into_iter().map(text).collect::<Vec<_>>().join(" ");
+        return vec![
+            vec![plain(&format!("{of} statements, {lack} {names}"))],
+            vec![plain(&format!("{of}, {lack} {names}"))],
+            vec![plain(&format!("{of} statements"))],
+            vec![plain(&of)],
+        ];
     };
     let gone: Vec<usize> = sides.into_iter().filter(|i| !covered(i)).collect();
     // An unclear passage may take that side.
@@ -189,6 +199,16 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
             vec![vec![plain(whole)], short]
         }
     }
+}
+
+/// Whether any listed passage has a label or a verdict on this statement.
+fn is_judged(app: &App, statement: usize) -> bool {
+    let mut listed = app.lanes.iter().flat_map(|lane| lane.ranking.iter());
+    listed.any(|ranked| {
+        app.judgments
+            .pair(ranked.at, statement)
+            .is_some_and(|pair| pair.is_labelled() || pair.model.is_some())
+    })
 }
 
 /// What is missing, and MRecall.
