@@ -240,8 +240,10 @@ impl Checkup<'_> {
             self.index(stored, &index, corpus.as_ref())?;
         }
         for path in listing(&stored.folder)? {
-            let Some(kind) =
-                path.extension().and_then(|end| end.to_str()).filter(|end| ["f32", "i8"].contains(end))
+            let Some(kind) = path
+                .extension()
+                .and_then(|end| end.to_str())
+                .filter(|end| ["f32", "i8", "impact"].contains(end))
             else {
                 continue;
             };
@@ -256,7 +258,7 @@ impl Checkup<'_> {
                         )
                     } else {
                         format!(
-                            "{} passages to embed, {} with the built-in encoder",
+                            "{} passages to encode, {} with the built-in encoder",
                             thousands(passages),
                             duration_text(passages / EMBEDDED)
                         )

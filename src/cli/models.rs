@@ -15,7 +15,7 @@ use crate::detect::registry::NamedDetector;
 use crate::detect::{CustomCrossEncoder, Detector};
 use crate::encode::family::Config;
 use crate::encode::reranker::{self, RERANKERS, Reranker};
-use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Role, Source, registry};
+use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Role, Source, SparseEncoder, registry};
 use crate::encode::{HubError, Manifest, hub::Hub};
 use crate::engine::detectors::{DetectorOffer, FetchError, detectors, fetch_detector};
 use crate::engine::recipe::Base;
@@ -188,7 +188,7 @@ fn get(name: &str, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
     }
     match &scorer {
         Some(source) => writeln!(safe::stdout(), "bm25+rerank@{}", reranker::name(source))?,
-        None => writeln!(safe::stdout(), "{}", Recipe::from(Base::Custom(named.into())))?,
+        None => writeln!(safe::stdout(), "{}", name.parse::<Recipe>()?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -205,7 +205,7 @@ fn named(name: &str) -> anyhow::Result<Option<Named>> {
         return Ok(None);
     }
     match name.parse::<Recipe>()?.base {
-        Base::Custom(named) => Ok(Some((*named).clone())),
+        Base::Custom(named) | Base::Sparse(named) => Ok(Some((*named).clone())),
         _ => bail!("`{name}` is not an encoder; see: parallax models list"),
     }
 }
@@ -271,6 +271,39 @@ fn check_reranker(source: &Source, models: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!good)))
 }
 
+/// Checks that a learned sparse model weighs terms and ranks a passage on the question above another.
+fn check_sparse(named: &Named, folder: &Path, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let model = SparseEncoder::load(named, folder)?;
+    let free = if model.is_free() { "a table, without inference" } else { "the network" };
+    writeln!(
+        out,
+        "ok\t{}: weights for {} terms; those of a query come from {free}",
+        model.key(),
+        model.terms()
+    )?;
+    let query = model.encode(QUESTION, Role::Query)?;
+    let passage = |text: &str| model.passage(&Passage { text: text.into(), ..Passage::default() });
+    let (near, far) = (passage(NEAR)?, passage(FAR)?);
+    let score = |own: &[(u32, f32)]| -> f32 {
+        let of = |term| own.binary_search_by_key(&term, |(term, _)| *term).map_or(0.0, |at| own[at].1);
+        query.iter().map(|(term, weight)| weight * of(*term)).sum()
+    };
+    let most: Vec<String> = {
+        let mut near = near.clone();
+        near.sort_by(|a, b| b.1.total_cmp(&a.1));
+        near.iter()
+            .take(5)
+            .map(|(term, weight)| format!("{} {weight:.2}", safe::line(&model.term(*term))))
+            .collect()
+    };
+    writeln!(out, "ok\ta passage has {} terms, the heaviest are {}", near.len(), most.join(", "))?;
+    let (near, far) = (score(&near), score(&far));
+    let good = near > far;
+    let word = if good { "ok" } else { "FAILED" };
+    writeln!(out, "{word}\ta passage on the question scores {near:.3}, one on something else {far:.3}")?;
+    Ok(ExitCode::from(u8::from(!good)))
+}
+
 fn check(name: &str, models: &Path) -> anyhow::Result<ExitCode> {
     let mut out = safe::stdout();
     let encoder: Box<dyn Encoder> = match named(name)? {
@@ -292,6 +325,9 @@ fn check(name: &str, models: &Path) -> anyhow::Result<ExitCode> {
                 if towers.queries == towers.passages {
                     break;
                 }
+            }
+            if named.sparse().is_some() {
+                return check_sparse(&named, &towers.passages, &mut out);
             }
             let brought = CustomEncoder::load(&named, &towers)?;
             writeln!(out, "ok\treads {}", brought.card())?;

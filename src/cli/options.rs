@@ -66,7 +66,7 @@ pub struct Common {
     #[arg(help_heading = CORPUS, long = "perspective", global = true, value_name = "TEXT")]
     pub perspectives: Vec<String>,
     /// A lane, such as bm25@k1=1.2,b=.75, minilm+mmr@.75,sim=uae-large, bm25+rerank@ms-marco-minilm,depth=50, nomic-v1.5@dim=256,
-    /// contriever, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, os:URL/INDEX or run:FILE (a finished run); repeat for more. Default: bm25,
+    /// contriever, splade-v3, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, os:URL/INDEX or run:FILE (a finished run); repeat for more. Default: bm25,
     /// minilm and hybrid.
     #[arg(help_heading = LANES, long = "lane", global = true, value_name = "RECIPE")]
     pub lane: Vec<Recipe>,

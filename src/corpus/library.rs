@@ -356,14 +356,15 @@ impl StoredCorpus {
         size(&self.folder)
     }
 
-    /// Its vectors by the key of their model, and whether they are complete.
+    /// Its vectors and impact indexes by the key of their model, and whether they are complete.
     pub fn vectors(&self) -> Vec<(String, bool)> {
         let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut found: Vec<_> = names
-            .filter_map(|name| match name.strip_suffix(".f32") {
-                Some(key) => Some((key.to_owned(), true)),
-                None => Some((name.strip_suffix(".f32.part")?.to_owned(), false)),
+            .filter_map(|name| {
+                let key = |ends: [&str; 2]| ends.into_iter().find_map(|end| name.strip_suffix(end));
+                let made = key([".f32", ".impact"]).map(|key| (key.to_owned(), true));
+                made.or_else(|| Some((key([".f32.part", ".impact.part"])?.to_owned(), false)))
             })
             .collect();
         found.sort();
@@ -374,7 +375,10 @@ impl StoredCorpus {
 /// Whether a file or folder of this name in a corpus's folder is made from its passages, or is them.
 pub fn is_derived(name: &str) -> bool {
     let is_index = name.starts_with("terms-") && !name.contains('.');
-    is_index || name == PASSAGES || name == OFFSETS || name.ends_with(".f32") || name.ends_with(".i8")
+    is_index
+        || name == PASSAGES
+        || name == OFFSETS
+        || [".f32", ".i8", ".impact"].iter().any(|end| name.ends_with(end))
 }
 
 fn size(folder: &Path) -> u64 {

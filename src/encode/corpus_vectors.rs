@@ -170,7 +170,7 @@ fn write(
 }
 
 /// Passages a thread encodes between two writes to disk.
-const SHARE: usize = 8;
+pub(super) const SHARE: usize = 8;
 
 /// Why embedding a corpus ended early. The rows written so far stay.
 #[derive(Debug, thiserror::Error)]
@@ -244,7 +244,7 @@ pub fn embed(
 }
 
 /// Removes files in which nothing was written, such as on a full disk.
-struct RemoveEmpty([PathBuf; 2]);
+pub(super) struct RemoveEmpty(pub(super) [PathBuf; 2]);
 
 impl Drop for RemoveEmpty {
     fn drop(&mut self) {
@@ -257,10 +257,10 @@ impl Drop for RemoveEmpty {
 }
 
 /// The length of a proof: the end of a block and its checksum.
-const PROOF: usize = 24;
+pub(super) const PROOF: usize = 24;
 
 /// The bytes of unfinished vectors whose checksums are right, and the number of their blocks.
-fn proven(file: &File, proofs: &[u8], row: u64) -> std::io::Result<(u64, u64)> {
+pub(super) fn proven(file: &File, proofs: &[u8], row: u64) -> std::io::Result<(u64, u64)> {
     let length = file.metadata()?.len();
     let (mut bytes, mut blocks) = (0, 0);
     for proof in proofs.chunks_exact(PROOF) {

@@ -220,7 +220,7 @@ fn is_weight(name: &str) -> bool {
 
 /// The files that make up a model, in the repository's top folder and those of its modules.
 fn model_files(names: &[String]) -> Vec<String> {
-    const SMALL: [&str; 11] = [
+    const SMALL: [&str; 13] = [
         "config.json",
         "modules.json",
         "sentence_bert_config.json",
@@ -234,6 +234,9 @@ fn model_files(names: &[String]) -> Vec<String> {
         "artifact.metadata",
         // The product of BGE-M3's multi-vectors.
         "colbert_linear.pt",
+        // A query's weights in learned sparse models without inference, and where else they lie.
+        "idf.json",
+        "router_config.json",
     ];
     let safe = |name: &&String| {
         !name.contains("..") && !name.starts_with('/') && !name.contains(['\\', ':', '?', '#', '%'])

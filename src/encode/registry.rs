@@ -51,6 +51,17 @@ pub struct Family {
     pub title: Title,
     /// Whether a vector is centred before `@dim` shortens it, as the authors of Nomic do.
     pub centred: bool,
+    /// How its weights of terms are made, if it is learned sparse; everything above is then for encoders alone.
+    pub sparse: Option<Sparse>,
+}
+
+/// How a learned sparse model makes the weights of terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sparse {
+    /// Whether a query takes its weights from a table of idf, without the network.
+    pub table: bool,
+    /// Whether the logarithm is taken twice: log(1 + log(1 + ReLU)). A model's own file overrides it.
+    pub twice: bool,
 }
 
 /// A model with a short name.
@@ -77,6 +88,7 @@ const PLAIN: Family = Family {
     counts_prefix: true,
     title: Title::Before,
     centred: false,
+    sparse: None,
 };
 const BGE_QUERY: &str = "Represent this sentence for searching relevant passages: ";
 
@@ -122,8 +134,12 @@ static GEMMA: Family = Family {
     ..PLAIN
 };
 
+static SPLADE: Family =
+    Family { name: "splade", sparse: Some(Sparse { table: false, twice: false }), ..PLAIN };
+static OS_DOC: Family = Family { name: "os-doc", sparse: Some(Sparse { table: true, twice: true }), ..PLAIN };
+
 /// All families.
-pub static FAMILIES: [&Family; 17] = [
+pub static FAMILIES: [&Family; 19] = [
     &MEAN,
     &CLS,
     &DPR,
@@ -141,6 +157,8 @@ pub static FAMILIES: [&Family; 17] = [
     &ARCTIC,
     &QWEN3,
     &GEMMA,
+    &SPLADE,
+    &OS_DOC,
 ];
 
 const fn entry(
@@ -154,10 +172,11 @@ const fn entry(
 }
 
 const NON_COMMERCIAL: &str = "CC-BY-NC-4.0";
+const SHARE_ALIKE: &str = "CC-BY-NC-SA-4.0";
 const UNSTATED: &str = "see its card";
 
 /// All models with a short name.
-pub static MODELS: [Entry; 32] = [
+pub static MODELS: [Entry; 35] = [
     entry(
         "dpr",
         &DPR,
@@ -202,6 +221,15 @@ pub static MODELS: [Entry; 32] = [
     entry("e5-multilingual-large", &E5, &["intfloat/multilingual-e5-large"], "MIT", 2260),
     entry("qwen3-embedding-0.6b", &QWEN3, &["Qwen/Qwen3-Embedding-0.6B"], "Apache-2.0", 1200),
     entry("embeddinggemma", &GEMMA, &["google/embeddinggemma-300m"], "Gemma terms of use", 1250),
+    entry("splade-v3", &SPLADE, &["naver/splade-v3"], SHARE_ALIKE, 440),
+    entry("splade-pp", &SPLADE, &["naver/splade-cocondenser-ensembledistil"], SHARE_ALIKE, 440),
+    entry(
+        "os-sparse-doc-v3",
+        &OS_DOC,
+        &["opensearch-project/opensearch-neural-sparse-encoding-doc-v3-distill"],
+        "Apache-2.0",
+        270,
+    ),
 ];
 
 /// A family by its name.
@@ -314,6 +342,11 @@ impl Named {
             Source::Known(entry) => Some(entry.family),
             _ => None,
         })
+    }
+
+    /// How its weights of terms are made; `None` for an encoder.
+    pub fn sparse(&self) -> Option<Sparse> {
+        self.family()?.sparse
     }
 
     /// Whether every query has an instruction of its own, made of its perspective.

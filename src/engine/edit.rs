@@ -10,6 +10,7 @@ use super::query::LaneQuery;
 use super::rank::rank;
 use super::recipe::{Base, Recipe};
 use super::setup::Setup;
+use super::sparse;
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{LabelSource, PairLabels};
 use crate::encode::Role;
@@ -62,7 +63,7 @@ pub fn score_draft(
     };
     let contents = draft.passage.contents();
     let (score, all) = match &plain.base {
-        Base::Bm25(_) | Base::MiniLm | Base::Custom(_) => {
+        Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Sparse(_) => {
             (score_of(setup, &plain, text, &draft.passage, &contents)?, others(&list))
         }
         Base::Hybrid => {
@@ -105,7 +106,7 @@ pub fn score_draft(
     Ok(Drafted { score, rank, depth: list.len() })
 }
 
-/// 1/(60 + rank), with the rank from 0, as in reciprocal rank fusion.
+/// 1/(60 + rank) with ranks from 1, as in reciprocal rank fusion; `rank` counts from 0.
 fn reciprocal(rank: usize) -> f32 {
     1.0 / (61.0 + rank as f32)
 }
@@ -121,6 +122,9 @@ fn score_of(
     if let Base::Bm25(constants) = recipe.base {
         let retriever = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, constants);
         return Ok(retriever.score_text(&TermRetriever::query_terms(question), contents)?);
+    }
+    if let Some(named) = recipe.sparse() {
+        return sparse::score(setup, named, question, passage);
     }
     let encoder = setup.encoder(recipe.model())?;
     let query = encoder.encode(question, Role::Query)?;

@@ -9,6 +9,7 @@ use super::judgments::Judgments;
 use super::list::{LaneError, List, Projected, Step, Stood, Wording};
 use super::recipe::{Base, Diversify, Recipe, RunFile};
 use super::setup::Setup;
+use super::sparse::{SparseMatch, compared};
 use crate::corpus::PassageIx;
 use crate::encode::{Role, Similarity};
 use crate::project::Variant;
@@ -40,6 +41,8 @@ pub enum Explanation {
         /// The similarity for each text of the query, if the query is the mean of several.
         texts: Vec<(String, f32)>,
     },
+    /// Weights of a learned sparse model's terms.
+    Sparse(Box<SparseMatch>),
     /// One of several queries found it.
     Merged {
         /// Which query, from 0.
@@ -165,6 +168,10 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
                         let similarity = vectors(setup, list, by, merged, query, at)?;
                         // The server has vectors, and this machine may have none.
                         Some(similarity.unwrap_or_else(|| Explanation::Elsewhere { by: remote.to_string() }))
+                    }
+                    Base::Sparse(named) => {
+                        let found = compared(setup, named, query, at)?;
+                        found.map(|found| Explanation::Sparse(Box::new(found)))
                     }
                     Base::MiniLm | Base::Custom(_) => vectors(setup, list, by, merged, query, at)?,
                     // Their lists come from the steps `Fuse` and `Given`.

@@ -26,6 +26,7 @@ mod retrieved;
 mod run;
 mod run_files;
 mod setup;
+mod sparse;
 pub mod sycophancy;
 mod threads;
 mod wording;
@@ -48,6 +49,7 @@ pub use recipe::Recipe;
 pub use run::{Event, Lane, Outcome, Plain, Run, lane, rank_lanes, run};
 pub use run_files::{Located, RunError, RunFiles};
 pub use setup::{Setup, index_terms};
+pub use sparse::SparseMatch;
 pub use sycophancy::{Sweep, Sycophancy, Tally, sweep, sycophancy};
 pub use threads::{
     AnnotationState, AnswerEvent, Batch, Drawn, Engine, Labelling, LabelsChanged, Opened, PointsEvent, Reach,

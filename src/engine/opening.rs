@@ -11,12 +11,14 @@ use crate::detect::{
     Choice, CrossEncoder, CustomCrossEncoder, DetectError, Detector, EnglishOnly, Fitted, Predictions,
     PromptedDetector, Refitted,
 };
-use crate::encode::{EmbedError, EncodeError, Encoder, ImportError, Named, PassageScorer, Source, Vectors};
+use crate::encode::{EmbedError, EncodeError, Encoder, ImportError, Named, PassageScorer, Source};
+use crate::encode::{SparseEncoder, Vectors};
 use crate::input::{self, InputError};
 use crate::llm::{self, AT_ONCE, BadEndpoint, Chat, Job, Prompts, Recorded, Recording};
 use crate::read;
 use crate::read::{Answers, Prompted, Reader};
 use crate::retrieve::RetrieveError;
+use crate::retrieve::impact::ImpactIndex;
 
 /// The folder in the data folder for models from the hub.
 pub const MODELS: &str = "models";
@@ -117,6 +119,12 @@ pub enum SetupError {
 /// A part that is made once, when it is first needed.
 pub(super) struct Part<T: ?Sized>(Mutex<Option<Arc<T>>>);
 
+impl<T: ?Sized> Default for Part<T> {
+    fn default() -> Self {
+        Part::new()
+    }
+}
+
 impl<T: ?Sized> Part<T> {
     pub(super) const fn new() -> Self {
         Part(Mutex::new(None))
@@ -131,10 +139,13 @@ impl<T: ?Sized> Part<T> {
     }
 }
 
-/// One encoder with its vectors. All lanes share it, so that its weights are in memory once.
+/// One encoder with its vectors, or one learned sparse model with its index. All lanes share it, so that its weights are in memory once.
+#[derive(Default)]
 pub(super) struct EncoderSlot {
     pub(super) encoder: Part<dyn Encoder>,
     pub(super) vectors: Part<Vectors>,
+    pub(super) sparse: Part<SparseEncoder>,
+    pub(super) impacts: Part<ImpactIndex>,
 }
 
 /// All encoders in use; the built-in one has no name.

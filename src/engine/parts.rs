@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::judge::MANY;
 use super::judge::Shares;
-use super::opening::{EncoderSlot, Part, SetupError, load_detector, unusable, with_threshold};
+use super::opening::{EncoderSlot, SetupError, load_detector, unusable, with_threshold};
 use super::recipe::{Mmr, Recipe, Rerank};
 use super::setup::{Setup, statements};
 use super::threads::LabelsChanged;
@@ -94,12 +94,12 @@ impl Setup {
         })
     }
 
-    fn encoder_slot(&self, model: Option<&Named>) -> Arc<EncoderSlot> {
+    pub(super) fn encoder_slot(&self, model: Option<&Named>) -> Arc<EncoderSlot> {
         let mut encoders = self.encoders.lock();
         if let Some((_, encoder_slot)) = encoders.iter().find(|(known, _)| known.as_ref() == model) {
             return Arc::clone(encoder_slot);
         }
-        let encoder_slot = Arc::new(EncoderSlot { encoder: Part::new(), vectors: Part::new() });
+        let encoder_slot = Arc::new(EncoderSlot::default());
         encoders.push((model.cloned(), Arc::clone(&encoder_slot)));
         encoder_slot
     }
@@ -152,6 +152,9 @@ impl Setup {
         on_progress: OnProgress<'_>,
         stop: &Stop,
     ) -> Result<(), SetupError> {
+        if let Some(named) = model.filter(|named| named.sparse().is_some()) {
+            return self.embed_sparse(named, on_progress, stop);
+        }
         let encoder = self.encoder(model)?;
         let place = self.vectors_place(encoder.key());
         if let Some(folder) = place.parent() {
@@ -199,7 +202,7 @@ impl Setup {
         stop: &Stop,
     ) -> Result<(), SetupError> {
         for model in lanes.iter().flat_map(|recipe| self.encoders_of(recipe)) {
-            if self.vectors(model.as_ref())?.is_none() {
+            if !self.is_embedded(model.as_ref())? {
                 self.embed(model.as_ref(), on_progress, stop)?;
             }
         }
@@ -223,11 +226,11 @@ impl Setup {
         }
     }
 
-    /// The encoders whose vectors of the corpus a lane needs.
+    /// The encoders whose vectors of the corpus a lane needs, or the learned sparse model whose index it needs.
     pub fn encoders_of(&self, recipe: &Recipe) -> Vec<Option<Named>> {
         let mut all = Vec::new();
-        if recipe.base.reads_vectors() {
-            all.push(recipe.model().cloned());
+        if recipe.base.reads_vectors() || recipe.sparse().is_some() {
+            all.push(recipe.model().or(recipe.sparse()).cloned());
         }
         if matches!(recipe.switches.rerank, Some(Rerank::Mmr(_))) {
             let by = self.similarity_by(recipe);

@@ -293,6 +293,12 @@ fn by_model(
 }
 
 impl Setup {
+    /// The re-rankers with a short name that were fetched.
+    pub fn fetched_rerankers(&self) -> Vec<Source> {
+        let all = reranker::RERANKERS.iter().map(|entry| Source::Hub(entry.repository.into()));
+        all.filter(|source| reranker::place(source, &self.models_folder).is_ok()).collect()
+    }
+
     /// A re-ranker.
     ///
     /// # Errors

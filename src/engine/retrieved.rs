@@ -8,6 +8,7 @@ use super::list::{LaneError, Lists, Retrieved, Step, Stood, Trace, Wording};
 use super::query::LaneQuery;
 use super::recipe::{Ask, Base, Recipe, RunFile, Switches};
 use super::setup::Setup;
+use super::sparse;
 use super::wording::{PerspectiveQuery, expansion, for_terms, for_vectors, geometry, mean};
 use crate::corpus::PassageIx;
 use crate::encode::{Directions, Encoder, Instructed, Named, Similarity};
@@ -46,6 +47,13 @@ pub(super) fn retrieve(
         Base::MiniLm | Base::Custom(_) => {
             let expansion = expansion(setup, recipe, query, lists, stop)?;
             by_vectors(setup, recipe, query, expansion, lists.depth, stop)?
+        }
+        Base::Sparse(named) => {
+            let expansion = expansion(setup, recipe, query, lists, stop)?;
+            let queries = for_vectors(query, expansion.as_deref(), None);
+            let search = |query: &Wording| sparse::search(setup, named, query, lists.depth, stop);
+            let hits = queries.iter().map(search).collect::<Result<Vec<_>, _>>()?;
+            merged(recipe.base.clone(), queries, hits, expansion, Trace::default(), lists.depth)
         }
         Base::Remote(engine) => {
             let expansion = expansion(setup, recipe, query, lists, stop)?;

@@ -360,7 +360,7 @@ fn open_parts(setup: &Setup, recipe: &Recipe, depth: usize, stop: &Stop) -> Resu
         setup.encoder(recipe.model())?;
     }
     for model in setup.encoders_of(recipe) {
-        setup.vectors(model.as_ref())?;
+        setup.is_embedded(model.as_ref())?;
     }
     match &recipe.switches.rerank {
         Some(Rerank::Diversify(..)) => drop(setup.detector()?),

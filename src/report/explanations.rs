@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::marks::{Glyphs, Mark, share, signed};
 use super::plot::shorten;
+use super::safe;
 use crate::corpus::PassageIx;
 use crate::engine::recipe::{Base, Recipe, Toward};
 use crate::engine::{Explanation, List, Ranking, Step, Wording};
@@ -57,6 +58,17 @@ fn reason_lines(
             }];
             all.extend(texts.iter().map(|(text, cosine)| format!("  {cosine:.3} to: {text}")));
             all
+        }
+        Explanation::Sparse(found) => {
+            let product = |(term, [query, own, share]): &(String, [f32; 3])| {
+                format!("{} {share:.2} ({query:.2} × {own:.2})", safe::line(term))
+            };
+            let mut words: Vec<String> = found.shares.iter().take(TERMS).map(product).collect();
+            let rest: f32 = found.shares.iter().skip(TERMS).map(|(_, numbers)| numbers[2]).sum();
+            if found.shares.len() > TERMS {
+                words.push(format!("{} more {rest:.2}", found.shares.len() - TERMS));
+            }
+            vec![format!("{} {:.2} = {}", safe::line(&found.model), found.score, words.join(" · "))]
         }
         Explanation::Merged { query, text } => vec![format!("brought up by query {}: {text}", query + 1)],
         Explanation::Given { run, tag, stood } => {
@@ -260,7 +272,9 @@ fn similarity_encoder(ranking: &Ranking) -> String {
 fn has_own_encoder(by: &Base) -> bool {
     match by {
         Base::Custom(_) => true,
-        Base::Bm25(_) | Base::MiniLm | Base::Hybrid | Base::Remote(_) | Base::Run(_) => false,
+        Base::Bm25(_) | Base::MiniLm | Base::Sparse(_) | Base::Hybrid | Base::Remote(_) | Base::Run(_) => {
+            false
+        }
     }
 }
 

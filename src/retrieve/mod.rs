@@ -6,9 +6,10 @@
 //! | `index` | the analyzer and the term index |
 //! | `bm25` | BM25 over the term index |
 //! | `dense` | exact search by vectors |
+//! | `impact` | the index of weighted terms, for learned sparse models |
 //!
 //! Must not know about perspectives, verdicts or screens. May use: corpus, encode, rerank, storage,
-//! vector, work.
+//! vector, work; its tests also measure.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -20,6 +21,7 @@ use crate::work::{Stop, Stopped};
 
 pub mod bm25;
 pub mod dense;
+pub mod impact;
 mod index;
 
 pub use index::{Term, TermIndex, terms};
@@ -39,6 +41,9 @@ pub enum RetrieveError {
     /// The index could not be read.
     #[error("the term index cannot be read ({0}); `parallax doctor --repair` makes it again")]
     Index(String),
+    /// The impact index could not be made or read.
+    #[error("the impact index cannot be used ({0}); `parallax doctor` looks for damage")]
+    Impacts(String),
     /// The vectors could not be read.
     #[error("the vectors cannot be read ({0}); search again; `parallax doctor` looks for more damage")]
     Vectors(std::io::Error),

@@ -12,7 +12,7 @@ use tui_input::Input;
 use super::screens::lanes::LaneFigures;
 use crate::annotate::View;
 use crate::corpus::Passage;
-use crate::engine::recipe::{Diversify, Mmr, Project, Switches, Toward};
+use crate::engine::recipe::{ByModel, Diversify, Mmr, Project, Switches, Toward};
 use crate::engine::{Judged, Judgments, Ranking, Recipe, SetTo};
 use crate::expand::{Expand, Kind};
 use crate::project::Variant;
@@ -95,6 +95,8 @@ pub struct Options {
     pub project: Project,
     /// The diversifier and its λ.
     pub diversify: (Diversify, f32),
+    /// The model that re-ranked last.
+    pub rerank: Option<ByModel>,
 }
 
 impl Default for Options {
@@ -104,6 +106,7 @@ impl Default for Options {
             expand: Kind::Perspectives.into(),
             project: Project { variant: Variant::PapPlus, toward: Toward::Perspective(1) },
             diversify: (Diversify::Xquad, Switches::BALANCE),
+            rerank: None,
         }
     }
 }

@@ -132,6 +132,7 @@ pub fn opened() -> Opened {
         labels: ("gold".into(), "gold labels".into()),
         by_hand: false,
         reader: None,
+        rerankers: vec![],
         rule: rule(),
         detector: None,
         notice: None,

@@ -4,7 +4,8 @@
     python tools/encoders/make_modern.py tests/fixtures/modern [NAME ...]
 
 The folders have the files and tensor names of the models on the hub, in small. Vectors come from `SentenceTransformer`, scores from
-`CrossEncoder`, vectors of tokens and their MaxSim from PyLate's `ColBERT`. No real weights were run: only the code is checked.
+`CrossEncoder`, vectors of tokens and their MaxSim from PyLate's `ColBERT`, weights of terms from `SparseEncoder` around transformers' classes of
+masked language models. No real weights were run: only the code is checked.
 """
 
 import json
@@ -17,7 +18,7 @@ import tokenizers
 import torch
 import transformers as hf
 from safetensors.torch import save_file
-from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer, SparseEncoder
 from tokenizers import models, pre_tokenizers, processors, trainers
 
 OUT = pathlib.Path(sys.argv[1])
@@ -343,8 +344,93 @@ def moderncolbert():
     late("moderncolbert")
 
 
+@torch.no_grad()
+def sparse(name, model, twice=False, table=False):
+    """The weights of terms: by the class of the masked language model itself, and by `SparseEncoder`, which must agree."""
+    folder = OUT / name
+    reference = SparseEncoder(str(folder), device="cpu")
+    reference.max_seq_length = WINDOW
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    inputs = {"bert": ["input_ids", "attention_mask", "token_type_ids"]}.get(model.config.model_type, ["input_ids", "attention_mask"])
+    rows = []
+    for role in ["query", "passage"] if table else ["passage"]:
+        for text in TEXTS:
+            if role == "query":
+                weights = reference.encode_query(text, convert_to_sparse_tensor=False)
+            else:
+                ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=WINDOW)
+                logits = model(**{name: ids[name] for name in inputs if name in ids}).logits[0]
+                weights = torch.log1p(torch.relu(logits).amax(dim=0))
+                weights = torch.log1p(weights) if twice else weights
+                other = reference.encode_document(text, convert_to_sparse_tensor=False)
+                assert (weights - other).abs().max() < 1e-5, (name, text)
+            terms = [[i, float(f"{float(x):.7g}")] for i, x in enumerate(weights) if x > 0]
+            rows.append({"role": role, "text": text, "terms": terms})
+    (folder / "expected.json").write_text(json.dumps(rows, ensure_ascii=False) + "\n")
+
+
+def fewer(model):
+    """Lowers the bias of most terms, so that a text has some and not all."""
+    bias = [value for name, value in model.named_parameters() if name.endswith(("predictions.bias", "vocab_projector.bias", "decoder.bias"))]
+    with torch.no_grad():
+        bias[0].copy_(torch.randn_like(bias[0]) * 2 - 4)
+    return model
+
+
+def splade():
+    vocabulary = word_tokenizer(OUT / "splade")
+    config = hf.BertConfig(vocab_size=vocabulary, max_position_embeddings=64, **SIZES)
+    model = fewer(random(hf.BertForMaskedLM(config)))
+    store(OUT / "splade", model)
+    sparse("splade", model)
+
+
+def splade_modern():
+    folder = OUT / "splade-modern"
+    vocabulary = bytes_tokenizer(folder, MODERN, "[CLS] $A [SEP]", "[CLS] $A [SEP] $B [SEP]")
+    # As on the hub, the table of words has more rows than the tokenizer has tokens.
+    model = fewer(random(hf.ModernBertForMaskedLM(modern_config(vocabulary + 4))))
+    store(folder, model, OLD_MODERN)
+    sparse("splade-modern", model)
+
+
+def os_sparse_doc():
+    folder = OUT / "os-sparse-doc"
+    vocabulary = word_tokenizer(folder)
+    sizes = {"dim": 32, "n_layers": 3, "n_heads": 4, "hidden_dim": 48}
+    model = fewer(random(hf.DistilBertForMaskedLM(hf.DistilBertConfig(vocab_size=vocabulary, max_position_embeddings=64, **sizes))))
+    store(folder, model)
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    words = tokenizer.get_vocab()
+    draw = numpy.random.default_rng(7)
+    idf = {word: round(float(draw.uniform(0.5, 9.0)), 4) for word in sorted(words, key=words.get) if not word.startswith("[")}
+    write_json(folder / "idf.json", idf)
+    write_json(folder / "document_1_SpladePooling" / "config.json", {
+        "pooling_strategy": "max", "activation_function": "log1p_relu", "word_embedding_dimension": vocabulary})
+    table = folder / "query_0_SparseStaticEmbedding"
+    write_json(table / "config.json", {"frozen": True})
+    save_file({"weight": torch.tensor([idf.get(word, 0.0) for word in sorted(words, key=words.get)])}, table / "model.safetensors")
+    for file in ["tokenizer.json", "tokenizer_config.json"]:
+        shutil.copy(folder / file, table / file)
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": WINDOW, "do_lower_case": False})
+    write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Router"}])
+    base = "sentence_transformers.sparse_encoder.models"
+    write_json(folder / "router_config.json", {
+        "types": {"query_0_SparseStaticEmbedding": f"{base}.SparseStaticEmbedding.SparseStaticEmbedding",
+                  "": f"{base}.MLMTransformer.MLMTransformer",
+                  "document_1_SpladePooling": f"{base}.SpladePooling.SpladePooling"},
+        "structure": {"query": ["query_0_SparseStaticEmbedding"], "document": ["", "document_1_SpladePooling"]},
+        "parameters": {"default_route": "document", "allow_empty_key": True}})
+    write_json(folder / "config_sentence_transformers.json", {
+        "model_type": "SparseEncoder", "prompts": {"query": "", "document": ""}, "similarity_fn_name": "dot"})
+    sparse("os-sparse-doc", model, twice=True, table=True)
+    # The tokenizer lies beside the network too.
+    for file in ["tokenizer.json", "tokenizer_config.json"]:
+        (table / file).unlink()
+
+
 ALL = [gte_modernbert, nomic, arctic, bge_m3, e5_multilingual, qwen3, gemma3, ms_marco_minilm, bge_reranker, gte_reranker, modernbert_nli,
-       colbertv2, moderncolbert]
+       colbertv2, moderncolbert, splade, splade_modern, os_sparse_doc]
 
 if __name__ == "__main__":
     for i, make in enumerate(ALL):

@@ -375,6 +375,15 @@ impl Weights {
         }
     }
 
+    /// The numbers of a tensor of `length` numbers in one dimension.
+    ///
+    /// # Errors
+    /// It is missing or has another shape.
+    pub fn column(&self, name: &str, length: usize) -> Result<Vec<f32>, InputError> {
+        let column = self.get(name, &[length])?;
+        column.to_vec1().map_err(|error| self.wrong(&format!("the tensor `{name}` cannot be read ({error})")))
+    }
+
     pub(super) fn linear(&self, name: &str, from: usize, to: usize) -> Result<Linear, InputError> {
         let bias = self.get(&format!("{name}.bias"), &[to])?;
         Ok(Linear::new(self.product(name, from, to)?, Some(bias)))

@@ -315,6 +315,11 @@ impl Dense {
         Ok(Dense { linear, activation, width })
     }
 
+    /// Applies the layer to rows.
+    pub(super) fn forward(&self, rows: &Tensor) -> candle_core::Result<Tensor> {
+        self.activation.forward(&self.linear.forward(rows)?)
+    }
+
     /// Applies the layer to one row.
     ///
     /// # Errors
@@ -322,8 +327,7 @@ impl Dense {
     pub fn apply(&self, row: Vec<f32>) -> Result<Vec<f32>, EncodeError> {
         let compute = || -> candle_core::Result<Vec<f32>> {
             let width = row.len();
-            let row = Tensor::from_vec(row, (1, width), &Device::Cpu)?;
-            self.activation.forward(&self.linear.forward(&row)?)?.flatten_all()?.to_vec1()
+            self.forward(&Tensor::from_vec(row, (1, width), &Device::Cpu)?)?.flatten_all()?.to_vec1()
         };
         compute().map_err(|error| ModelError::network(error).into())
     }
@@ -355,6 +359,11 @@ impl Norm {
         Ok(Norm(LayerNorm::new_no_bias(weights.get(&format!("{name}.weight"), &[width])?, eps)))
     }
 
+    /// Applies the layer to rows.
+    pub(super) fn forward(&self, rows: &Tensor) -> candle_core::Result<Tensor> {
+        self.0.forward(rows)
+    }
+
     /// Applies the layer to one row.
     ///
     /// # Errors
@@ -362,7 +371,7 @@ impl Norm {
     pub fn apply(&self, row: Vec<f32>) -> Result<Vec<f32>, EncodeError> {
         let compute = || -> candle_core::Result<Vec<f32>> {
             let row = Tensor::from_slice(&row, (1, row.len()), &Device::Cpu)?;
-            self.0.forward(&row)?.flatten_all()?.to_vec1()
+            self.forward(&row)?.flatten_all()?.to_vec1()
         };
         compute().map_err(|error| ModelError::network(error).into())
     }

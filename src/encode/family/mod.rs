@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `mod` | a model of any family: token numbers to rows, or to the logits of a classifier |
+//! | `mod` | a model of any family: token numbers to rows, to the logits of a classifier, or to those of a masked language model |
 //! | `checkpoint` | `config.json` and the weights |
 //! | `layer` | the layers that families share |
 //! | `bert` | BERT, RoBERTa, DistilBERT, MPNet; DeBERTa, versions 2 and 3 |
@@ -12,6 +12,8 @@
 //! Reads token numbers only: no tokenizer, no pooling, no network access. Each sequence runs alone on one thread, so its rows do not
 //! depend on other sequences; to use more cores, call from more threads. All weights are converted to f32, because CPUs are slow at f16.
 //! May use: encode's errors, input.
+
+use candle_nn::{Linear, Module};
 
 use super::encoder::{EncodeError, ModelError};
 use crate::input::InputError;
@@ -210,5 +212,123 @@ impl Classifier {
             row = dense.apply(row)?;
         }
         if row.iter().all(|x| x.is_finite()) { Ok(row) } else { Err(ModelError::NotFinite("logits").into()) }
+    }
+}
+
+/// The tensors of a masked language model's head in one family.
+struct Head {
+    dense: &'static str,
+    /// The entry of `config.json` that names the activation.
+    activation: &'static str,
+    norm: &'static str,
+    eps: f64,
+    /// The product with a row for every word; without it, the table of words of the network serves.
+    words: &'static str,
+    table: &'static str,
+    /// The bias of every word, under either name.
+    bias: [&'static str; 2],
+}
+
+/// A masked language model (Devlin et al., 2019): a network, and a head that gives every word of the vocabulary a logit at every token.
+pub struct Masked {
+    network: Network,
+    dense: Dense,
+    norm: Norm,
+    words: Linear,
+}
+
+impl Masked {
+    /// Builds the network and its head.
+    ///
+    /// # Errors
+    /// The family is not supported, there is no such head, or a tensor is missing or has another shape than configured.
+    pub fn load(config: &Config, weights: &mut Weights) -> Result<Self, InputError> {
+        let family = config.model_type()?;
+        let head = match family {
+            "bert" => Head {
+                dense: "cls.predictions.transform.dense",
+                activation: "hidden_act",
+                norm: "cls.predictions.transform.LayerNorm",
+                eps: config.number(&["layer_norm_eps"], 1e-12),
+                words: "cls.predictions.decoder",
+                table: "embeddings.word_embeddings",
+                bias: ["cls.predictions.bias", "cls.predictions.decoder.bias"],
+            },
+            "roberta" | "xlm-roberta" | "camembert" => Head {
+                dense: "lm_head.dense",
+                // Its class has GELU, whatever the file states.
+                activation: "",
+                norm: "lm_head.layer_norm",
+                eps: config.number(&["layer_norm_eps"], 1e-5),
+                words: "lm_head.decoder",
+                table: "embeddings.word_embeddings",
+                bias: ["lm_head.bias", "lm_head.decoder.bias"],
+            },
+            "distilbert" => Head {
+                dense: "vocab_transform",
+                activation: "activation",
+                norm: "vocab_layer_norm",
+                eps: 1e-12,
+                words: "vocab_projector",
+                table: "embeddings.word_embeddings",
+                bias: ["vocab_projector.bias", "vocab_projector.bias"],
+            },
+            "modernbert" => Head {
+                dense: "head.dense",
+                activation: "classifier_activation",
+                norm: "head.norm",
+                eps: config.number(&["norm_eps"], 1e-5),
+                words: "decoder",
+                table: "embeddings.tok_embeddings",
+                bias: ["decoder.bias", "decoder.bias"],
+            },
+            other => {
+                return Err(config.wrong(&format!(
+                    "`model_type` is {}; masked language models of bert, roberta, xlm-roberta, camembert, distilbert and modernbert can be read",
+                    crate::input::excerpt(other)
+                )));
+            }
+        };
+        let network = Network::load(config, weights)?;
+        let (width, vocabulary) = (config.width()?, config.vocabulary()?);
+        let activation = config.word(&[head.activation]).unwrap_or("gelu");
+        let activation =
+            activation.parse().map_err(|error: UnknownActivation| config.wrong(&error.to_string()))?;
+        if !weights.find_prefix(&format!("{}.weight", head.dense)) {
+            return Err(config.wrong(&format!(
+                "the weights have no `{}`, so this is no masked language model; a learned sparse model is one",
+                head.dense
+            )));
+        }
+        let dense = Dense::load(weights, head.dense, width, activation)?;
+        let norm = Norm::of(weights, head.norm, width, head.eps)?;
+        let bias = head.bias.into_iter().find(|name| weights.find_prefix(name));
+        let bias = bias.map(|name| weights.get(name, &[vocabulary])).transpose()?;
+        let own = weights.find_prefix(&format!("{}.weight", head.words));
+        let words = if own { head.words } else { head.table };
+        if !own {
+            if !config.is("tie_word_embeddings", true) {
+                return Err(config.wrong(&format!(
+                    "`tie_word_embeddings` is false, and the weights have no `{}.weight`; fetch the model again",
+                    head.words
+                )));
+            }
+            weights.below(&format!("{}.weight", head.table))?;
+        }
+        let words =
+            Linear::new(weights.linear_without_bias(words, width, vocabulary)?.weight().clone(), bias);
+        Ok(Masked { network, dense, norm, words })
+    }
+
+    /// The greatest logit of every word over the tokens of a sequence.
+    ///
+    /// # Errors
+    /// A token number is out of range, or there are too many tokens.
+    pub fn greatest(&self, ids: &[u32]) -> Result<Vec<f32>, EncodeError> {
+        let compute = || -> candle_core::Result<Vec<f32>> {
+            let rows = self.norm.forward(&self.dense.forward(&self.network.0.rows(ids, &[])?)?)?;
+            self.words.forward(&rows)?.max(0)?.to_vec1()
+        };
+        compute().map_err(|error| ModelError::network(error).into())
     }
 }

@@ -31,6 +31,8 @@ pub enum Base {
     MiniLm,
     /// Vectors of a custom encoder.
     Custom(Arc<Named>),
+    /// Weights of terms by a learned sparse model.
+    Sparse(Arc<Named>),
     /// BM25 and MiniLM, fused by reciprocal rank.
     Hybrid,
     /// An engine on another machine, which compares terms or vectors of the built-in encoder.
@@ -52,7 +54,7 @@ impl Base {
         match self {
             Base::Bm25(_) => "BM25".into(),
             Base::MiniLm => "MiniLM".into(),
-            Base::Custom(named) => named.title().into(),
+            Base::Custom(named) | Base::Sparse(named) => named.title().into(),
             Base::Hybrid => "Hybrid".into(),
             Base::Remote(remote) => remote.title(),
             Base::Run(file) => file.stem(),
@@ -63,7 +65,12 @@ impl Base {
     pub fn model(&self) -> Option<&Arc<Named>> {
         match self {
             Base::Custom(named) => Some(named),
-            Base::Bm25(_) | Base::MiniLm | Base::Hybrid | Base::Remote(_) | Base::Run(_) => None,
+            Base::Bm25(_)
+            | Base::MiniLm
+            | Base::Sparse(_)
+            | Base::Hybrid
+            | Base::Remote(_)
+            | Base::Run(_) => None,
         }
     }
 
@@ -72,7 +79,7 @@ impl Base {
         match self {
             Base::MiniLm | Base::Custom(_) => true,
             Base::Remote(remote) => remote.by == By::Vectors,
-            Base::Bm25(_) | Base::Hybrid | Base::Run(_) => false,
+            Base::Bm25(_) | Base::Sparse(_) | Base::Hybrid | Base::Run(_) => false,
         }
     }
 
@@ -81,7 +88,7 @@ impl Base {
         match self {
             Base::MiniLm | Base::Custom(_) | Base::Hybrid => true,
             Base::Remote(remote) => remote.by == By::Vectors,
-            Base::Bm25(_) | Base::Run(_) => false,
+            Base::Bm25(_) | Base::Sparse(_) | Base::Run(_) => false,
         }
     }
 
@@ -89,7 +96,7 @@ impl Base {
     pub fn reads_vectors(&self) -> bool {
         match self {
             Base::MiniLm | Base::Custom(_) | Base::Hybrid => true,
-            Base::Bm25(_) | Base::Remote(_) | Base::Run(_) => false,
+            Base::Bm25(_) | Base::Sparse(_) | Base::Remote(_) | Base::Run(_) => false,
         }
     }
 
@@ -97,7 +104,7 @@ impl Base {
     pub fn reads_terms(&self) -> bool {
         match self {
             Base::Bm25(_) | Base::Hybrid => true,
-            Base::MiniLm | Base::Custom(_) | Base::Remote(_) | Base::Run(_) => false,
+            Base::MiniLm | Base::Custom(_) | Base::Sparse(_) | Base::Remote(_) | Base::Run(_) => false,
         }
     }
 
@@ -105,7 +112,12 @@ impl Base {
     pub fn remote(&self) -> Option<&Remote> {
         match self {
             Base::Remote(remote) => Some(remote),
-            Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Run(_) => None,
+            Base::Bm25(_)
+            | Base::MiniLm
+            | Base::Custom(_)
+            | Base::Sparse(_)
+            | Base::Hybrid
+            | Base::Run(_) => None,
         }
     }
 
@@ -122,7 +134,12 @@ impl Base {
             Base::Run(_) => {
                 Some("a finished run knows its own questions only and cannot be asked in other wordings")
             }
-            Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_) => None,
+            Base::Bm25(_)
+            | Base::MiniLm
+            | Base::Custom(_)
+            | Base::Sparse(_)
+            | Base::Hybrid
+            | Base::Remote(_) => None,
         }
     }
 
@@ -130,6 +147,9 @@ impl Base {
     pub fn refuses_projection(&self, variant: Variant) -> Option<&'static str> {
         match self {
             Base::Bm25(_) => Some("a projection turns vectors, and BM25 has none; try the MiniLM lane"),
+            Base::Sparse(_) => Some(
+                "a projection turns vectors, and a learned sparse model weighs terms; try the MiniLM lane",
+            ),
             Base::Run(_) => Some("a finished run has no query to project; MMR and diversifiers re-rank it"),
             Base::Remote(remote) => match (remote.by, variant) {
                 (By::Terms, _) => {
@@ -150,6 +170,12 @@ impl Base {
             (Base::Run(_), _) => {
                 Some("a finished run has no query to expand; MMR and diversifiers re-rank it")
             }
+            (Base::Sparse(_), kind) if kind.makes_terms() => Some(match kind {
+                Kind::Rm3 => {
+                    "rm3 weights stems, and a learned sparse model has terms of its own; try the BM25 lane"
+                }
+                _ => "grf weights stems, and a learned sparse model has terms of its own; try the BM25 lane",
+            }),
             (Base::MiniLm | Base::Custom(_), kind) if kind.makes_terms() => Some(match kind {
                 Kind::Rm3 => {
                     "rm3 makes weighted terms, and an encoder cannot read weights; try the BM25 lane"
@@ -162,7 +188,15 @@ impl Base {
                 }
                 _ => "grf weights stems of the index here, and a server has its own; try the BM25 lane",
             }),
-            (Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_), _) => None,
+            (
+                Base::Bm25(_)
+                | Base::MiniLm
+                | Base::Custom(_)
+                | Base::Sparse(_)
+                | Base::Hybrid
+                | Base::Remote(_),
+                _,
+            ) => None,
         }
     }
 }
@@ -199,6 +233,19 @@ impl Recipe {
         self.base.model().map(AsRef::as_ref)
     }
 
+    /// The learned sparse model whose index it reads.
+    pub fn sparse(&self) -> Option<&Named> {
+        match &self.base {
+            Base::Sparse(named) => Some(named),
+            Base::Bm25(_)
+            | Base::MiniLm
+            | Base::Custom(_)
+            | Base::Hybrid
+            | Base::Remote(_)
+            | Base::Run(_) => None,
+        }
+    }
+
     /// Whether it needs the corpus's vectors. MMR reads them too, to compare passages.
     pub fn needs_vectors(&self) -> bool {
         let compares_passages = match self.switches.rerank {
@@ -212,7 +259,12 @@ impl Recipe {
     pub fn run(&self) -> Option<&RunFile> {
         match &self.base {
             Base::Run(file) => Some(file),
-            Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_) => None,
+            Base::Bm25(_)
+            | Base::MiniLm
+            | Base::Custom(_)
+            | Base::Sparse(_)
+            | Base::Hybrid
+            | Base::Remote(_) => None,
         }
     }
 
@@ -220,7 +272,12 @@ impl Recipe {
     pub fn is_slow(&self) -> bool {
         match self.base {
             Base::Bm25(_) => self.switches != Switches::default(),
-            Base::MiniLm | Base::Custom(_) | Base::Hybrid | Base::Remote(_) | Base::Run(_) => true,
+            Base::MiniLm
+            | Base::Custom(_)
+            | Base::Sparse(_)
+            | Base::Hybrid
+            | Base::Remote(_)
+            | Base::Run(_) => true,
         }
     }
 
@@ -237,7 +294,7 @@ impl Recipe {
             (Base::Run(_), _) if score.abs() >= 1e3 => 0,
             _ if self.switches.ask.is_some() => 4,
             (_, Some(Kind::Perspectives)) => 4,
-            (Base::Bm25(_), _) => 2,
+            (Base::Bm25(_) | Base::Sparse(_), _) => 2,
             (Base::Remote(remote), _) if remote.by == By::Terms => 2,
             (Base::MiniLm | Base::Custom(_) | Base::Remote(_) | Base::Run(_), _) => 3,
             (Base::Hybrid, _) => 4,

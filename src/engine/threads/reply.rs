@@ -9,6 +9,7 @@ use crate::annotate::{Decision, Entry, History, Item, Order, View};
 use crate::corpus::store::Fields;
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{EvidenceSentence, Rule};
+use crate::encode::Source;
 use crate::engine::answer::Assessed;
 use crate::engine::compare::Compared;
 use crate::engine::detectors::DetectorEvent;
@@ -43,6 +44,8 @@ pub struct Opened {
     pub by_hand: bool,
     /// The name of the reader, if there is one, and whether its answers were recorded.
     pub reader: Option<(String, bool)>,
+    /// The re-rankers that were fetched.
+    pub rerankers: Vec<Source>,
     /// The rule that turns the detector's readings into decisions.
     pub rule: Arc<Rule>,
     /// The note shown with verdicts: `experimental`, or the detector's name if it is not the built-in one.

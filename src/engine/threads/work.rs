@@ -74,6 +74,7 @@ fn about(setup: &Setup) -> Result<Opened, SetupError> {
         labels: (setup.source_name(LabelSource::Gold), setup.label_words()),
         by_hand: setup.has_human(),
         reader: setup.reader.as_ref().map(|reader| (reader.name().to_owned(), reader.recorded())),
+        rerankers: setup.fetched_rerankers(),
         rule: setup.rule()?,
         detector: setup.caution()?,
         notice: (!notices.is_empty()).then(|| notices.join(" · ")),
@@ -148,7 +149,8 @@ fn on_event<'a>(
     query: &Query,
     send: &'a SendReply,
 ) -> impl Fn(Event) + Sync + use<'a> {
-    let models: Vec<Option<Named>> = query.lanes.iter().map(|recipe| recipe.model().cloned()).collect();
+    let models: Vec<Option<Named>> =
+        query.lanes.iter().map(|recipe| recipe.model().or(recipe.sparse()).cloned()).collect();
     move |event| {
         send(match event {
             Event::LaneReady { lane, ranking, took } => Reply::LaneReady { turn, lane, ranking, took },
@@ -233,7 +235,7 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
         let mut missing = lanes
             .iter()
             .flat_map(|recipe| setup.encoders_of(recipe))
-            .filter(|model| matches!(setup.vectors(model.as_ref()), Ok(None)));
+            .filter(|model| matches!(setup.is_embedded(model.as_ref()), Ok(false)));
         if let Some(model) = missing.next()
             && !shared.embedding.swap(true, Ordering::Relaxed)
         {

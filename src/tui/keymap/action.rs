@@ -75,6 +75,8 @@ pub enum Action {
     Toggle(Switch),
     /// Flip a switch of every lane that can use it.
     ToggleEverywhere(Switch),
+    /// Have the next model re-rank the lane, or none after the last.
+    Rerank,
     /// Let relevance count more in re-ranking.
     MoreRelevance,
     /// Let difference count more in re-ranking.
@@ -315,14 +317,11 @@ pub enum Context {
 impl Action {
     /// Its name in a configuration, made of the variant's words: `page-down`, `toggle-mmr`.
     pub fn name(self) -> String {
-        let mut name = String::new();
-        for c in format!("{self:?}").chars().filter(char::is_ascii_alphabetic) {
-            if c.is_ascii_uppercase() && !name.is_empty() {
-                name.push('-');
-            }
-            name.push(c.to_ascii_lowercase());
-        }
-        name
+        let words = format!("{self:?}");
+        words.chars().filter(char::is_ascii_alphabetic).fold(String::new(), |name, c| {
+            let dash = if c.is_ascii_uppercase() && !name.is_empty() { "-" } else { "" };
+            name + dash + c.to_ascii_lowercase().encode_utf8(&mut [0; 4])
+        })
     }
 
     /// The context of the screen that it opens; the same key closes that screen.

@@ -352,6 +352,37 @@ pub fn left_to_a_picture(shown: bool, area: Rect, frame: &mut Frame<'_>) -> bool
     left
 }
 
+/// The most terms that are shown of one text.
+const TERMS: usize = 40;
+
+/// Terms with their weights after a label, in rows of at most `width` columns. Those that met another text's have this mark and meaning.
+pub fn weighted(
+    label: &str,
+    terms: &[(String, f32, bool)],
+    (mark, meaning): &(String, Meaning),
+    width: usize,
+) -> Vec<Row> {
+    let (mut lines, mut row) = (Vec::new(), vec![piece(label, Meaning::Muted)]);
+    let mut used = columns_of(label);
+    let rest = terms.len().saturating_sub(TERMS);
+    let more = (rest > 0).then(|| (format!("and {rest} more"), Meaning::Muted));
+    let shown = terms.iter().take(TERMS).map(|(term, weight, met)| {
+        let (mark, meaning) = if *met { (mark.as_str(), *meaning) } else { ("", Meaning::Muted) };
+        (format!("{mark}{} {weight:.2}", safe::line(term)), meaning)
+    });
+    for (text, meaning) in shown.chain(more) {
+        let text = fit(&text, width);
+        if used + columns_of(&text) > width {
+            lines.push(std::mem::take(&mut row));
+            used = 0;
+        }
+        used += columns_of(&text) + 2;
+        row.extend([piece(text, meaning), piece("  ", Meaning::Text)]);
+    }
+    lines.push(row);
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -397,5 +428,22 @@ mod tests {
             assert_eq!(wrap(&text, width, 3).len(), 3);
             assert!(fit("動物園", width).width() <= width);
         }
+    }
+
+    #[test]
+    fn weighted_terms_wrap_at_the_width_and_those_that_met_are_marked() {
+        let terms = [("zoo".to_owned(), 2.0, true), ("ban".into(), 1.0, false), ("cage".into(), 0.5, true)];
+        let rows = weighted("terms: ", &terms, &("+".into(), Meaning::Match), 18);
+        let text: Vec<String> =
+            rows.iter().map(|row| row.iter().map(|piece| piece.text.as_str()).collect()).collect();
+        assert_eq!(text, ["terms: +zoo 2.00  ", "ban 1.00  ", "+cage 0.50  "]);
+        assert!(
+            rows.iter()
+                .flatten()
+                .any(|piece| piece.text.contains("zoo") && piece.meanings == [Meaning::Match])
+        );
+        let many: Vec<_> = (0..50).map(|i| (format!("t{i}"), 1.0, false)).collect();
+        let rows = weighted("", &many, &("+".into(), Meaning::Match), 500);
+        assert!(rows.iter().flatten().any(|piece| piece.text == "and 10 more"));
     }
 }

@@ -541,3 +541,182 @@ fn a_wrong_reranker_is_refused_with_what_was_expected() {
     .unwrap_err();
     assert!(error.to_string().contains("parallax models get ms-marco-minilm"), "{error}");
 }
+
+/// A learned sparse model of a folder, with options as the recipe writes them.
+fn sparse_model(folder: &Path, options: &str) -> Result<SparseEncoder, String> {
+    let place = parallax::engine::recipe::escaped(&folder.to_string_lossy());
+    let recipe: Recipe = format!("path:{place}{options}").parse().unwrap_or_else(|error| panic!("{error}"));
+    let named = recipe.sparse().expect("a learned sparse lane");
+    SparseEncoder::load(named, folder).map_err(|error| error.to_string())
+}
+
+#[test]
+fn learned_sparse_models_of_three_families_give_the_weights_of_the_masked_language_model_classes() {
+    for (name, options, rows) in [
+        ("splade", "@family=splade", 50),
+        ("splade-modern", "@family=splade", 50),
+        // Its passages' logarithm is taken twice, and its queries take their weights from a table.
+        ("os-sparse-doc", "@family=os-doc", 100),
+    ] {
+        let model = sparse_model(&modern(name), options).unwrap_or_else(|error| panic!("{error}"));
+        let expected: Vec<Value> =
+            serde_json::from_slice(&fs::read(modern(name).join("expected.json")).unwrap()).unwrap();
+        assert_eq!(expected.len(), rows);
+        let (mut greatest, mut nonzero) = (0.0_f64, 0);
+        for row in &expected {
+            let role = if row["role"] == "query" { Role::Query } else { Role::Passage };
+            let mut made = vec![0.0; model.terms()];
+            for (term, weight) in model.encode(row["text"].as_str().unwrap(), role).unwrap() {
+                made[term as usize] = f64::from(weight);
+            }
+            for pair in row["terms"].as_array().unwrap() {
+                made[pair[0].as_u64().unwrap() as usize] -= pair[1].as_f64().unwrap();
+                nonzero += 1;
+            }
+            greatest = made.into_iter().map(f64::abs).fold(greatest, f64::max);
+        }
+        println!("{name}: greatest difference {greatest:.1e} of {nonzero} weights");
+        assert!(greatest <= 1e-4 && nonzero > 300, "{name}: {greatest}, {nonzero}");
+    }
+    // The table of the module serves as well as idf.json.
+    let folder = copy_of(&modern("os-sparse-doc"));
+    fs::remove_file(folder.path().join("idf.json")).unwrap();
+    let [own, other] = [&modern("os-sparse-doc"), folder.path()].map(|folder| {
+        sparse_model(folder, "@family=splade").unwrap().encode("old zoos", Role::Query).unwrap()
+    });
+    assert!(own.len() == other.len() && !own.is_empty());
+    assert!(own.iter().zip(&other).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 1e-6));
+}
+
+#[test]
+fn a_learned_sparse_model_whose_files_lie_is_refused() {
+    let refused = |folder: &Path, options: &str, words: &[&str]| {
+        let error = sparse_model(folder, options).err().unwrap_or_else(|| panic!("{words:?} was taken"));
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
+    };
+    let pooling = "document_1_SpladePooling/config.json";
+    for (file, key, value, words) in [
+        ("idf.json", "zyzzyva", json!(2.0), &["idf.json", "zyzzyva", "two different models"][..]),
+        ("idf.json", "zoo", json!("much"), &["a number", "zoo"]),
+        ("idf.json", "zoo", json!(-1.5), &["zoo", "-1.5", "0 or more"]),
+        (pooling, "pooling_strategy", json!("sum"), &["pooling_strategy", "sum"]),
+        (pooling, "activation_function", json!("gelu"), &["activation_function", "gelu"]),
+        (pooling, "activation_function", json!(3), &["activation_function", "a word"]),
+        ("config.json", "vocab_size", json!(90), &["word_embeddings", "90"]),
+        ("config.json", "model_type", json!("mpnet"), &["mpnet", "masked language models"]),
+    ] {
+        let folder = copy_of(&modern("os-sparse-doc"));
+        change(&folder.path().join(file), key, value);
+        refused(folder.path(), "@family=os-doc", words);
+    }
+    // A table of another vocabulary.
+    let folder = copy_of(&modern("os-sparse-doc"));
+    fs::remove_file(folder.path().join("idf.json")).unwrap();
+    fs::copy(
+        modern("splade").join("model.safetensors"),
+        folder.path().join("query_0_SparseStaticEmbedding/model.safetensors"),
+    )
+    .unwrap();
+    refused(folder.path(), "@family=os-doc", &["query_0_SparseStaticEmbedding", "weight", "missing"]);
+    refused(&modern("splade"), "@family=os-doc", &["idf.json", "@family=splade"]);
+    refused(&modern("gte-modernbert"), "@family=splade", &["head.dense", "masked language model"]);
+    for (recipe, words) in [
+        ("splade-v3@dim=64", &["splade-v3", "without"][..]),
+        ("splade-v3+pap", &["weighs terms", "MiniLM"]),
+        ("splade-v3+rm3", &["terms of its own", "BM25"]),
+        ("bm25+mmr@.5,sim=splade-v3", &["sim="]),
+        ("splade-v4", &["did you mean `splade-v3`"]),
+    ] {
+        let error = recipe.parse::<Recipe>().unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
+    }
+}
+
+#[test]
+fn a_learned_sparse_lane_ranks_by_its_index_and_says_which_terms_met() {
+    for (name, family) in [("splade", "splade"), ("os-sparse-doc", "os-doc")] {
+        let data = tempfile::tempdir().unwrap();
+        let folder = modern(name);
+        let place = parallax::engine::recipe::escaped(&folder.to_string_lossy());
+        let recipe: Recipe = format!("path:{place}@family={family}").parse().unwrap();
+        assert_eq!(recipe.to_string().parse::<Recipe>().unwrap(), recipe);
+        let setup = opened(data.path(), std::slice::from_ref(&recipe));
+        let question = Question { text: "Wolves and bears in cages?".into(), ..Question::default() };
+        let ranked = |setup: &Setup, recipe: &Recipe| {
+            rank(setup, recipe, LaneQuery::neutral(&question), &mut Lists::default(), &Stop::never())
+        };
+        let list = ranked(&setup, &recipe).unwrap();
+        // Every passage's score from the model's own weights, which the index rounds to 255 steps of the greatest.
+        let model = sparse_model(&folder, &format!("@family={family}")).unwrap();
+        let query = model.encode(&question.text, Role::Query).unwrap();
+        let score = |passage: &Passage| -> f32 {
+            let own = model.passage(passage).unwrap();
+            let of = |term| own.binary_search_by_key(&term, |(term, _)| *term).map_or(0.0, |at| own[at].1);
+            query.iter().map(|(term, weight)| weight * of(*term)).sum()
+        };
+        assert!(list.len() >= 3, "{list:?}");
+        for hit in list.iter() {
+            let exact = score(&hit.passage);
+            assert!((hit.score - exact).abs() < exact * 0.01 + 0.01, "{name}: {} {exact}", hit.score);
+        }
+        assert!(list.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        let why = explain(&setup, &list, &question.text, list[0].at).unwrap();
+        let [Explanation::Sparse(found)] = why.as_slice() else { panic!("{why:?}") };
+        assert!((found.score - list[0].score).abs() < 1e-3, "{} {}", found.score, list[0].score);
+        assert_eq!(found.query.iter().filter(|one| one.2).count(), found.shares.len());
+        assert_eq!(found.passage.iter().filter(|one| one.2).count(), found.shares.len());
+        assert_eq!(found.query.len(), query.len());
+        // A re-ranker and MMR read such a list as any other.
+        setup.embed_for(&["minilm".parse().unwrap()], &|_| {}, &Stop::never()).unwrap();
+        let mmr = ranked(&setup, &format!("{recipe}+mmr@.5").parse().unwrap()).unwrap();
+        assert_eq!(mmr.len(), list.len());
+        drop(setup);
+        // A changed byte is noticed, the index is set aside and made again, with the same list.
+        let place = fs::read_dir(setup_folder(data.path())).unwrap().map(|entry| entry.unwrap().path());
+        let places: Vec<PathBuf> = place.collect();
+        let index = places.iter().find(|path| path.extension().is_some_and(|end| end == "impact")).unwrap();
+        assert!(!places.iter().any(|path| path.to_string_lossy().contains("impact.part")));
+        let mut bytes = fs::read(index).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 0x40;
+        fs::write(index, bytes).unwrap();
+        let setup = opened(data.path(), std::slice::from_ref(&recipe));
+        assert!(setup.damage.iter().any(|note| note.contains("impact")), "{:?}", setup.damage);
+        assert_eq!(*ranked(&setup, &recipe).unwrap(), *list);
+    }
+}
+
+#[test]
+fn encoding_by_a_learned_sparse_model_goes_on_after_a_stop_and_keeps_only_what_is_proved() {
+    let folder = modern("splade");
+    let model = sparse_model(&folder, "@family=splade").unwrap();
+    let text: String =
+        (0..70).map(|i| format!("{{\"_id\":\"{i}\",\"text\":\"old zoo {i} owls\"}}\n")).collect();
+    let corpus = parallax::corpus::Corpus::builtin("t", Box::leak(text.into_boxed_str()).as_bytes());
+    let threads = parallax::engine::model_threads().unwrap();
+    let data = tempfile::tempdir().unwrap();
+    let write = |name: &str, most: u64| {
+        let file = data.path().join(name);
+        let stop = Stop::new();
+        let seen = |progress: parallax::work::Progress| {
+            if progress.done >= most {
+                stop.set();
+            }
+        };
+        write_weights(&corpus, &model, &file, &threads, &seen, &stop).map(|()| fs::read(&file).unwrap())
+    };
+    let whole = write("whole", u64::MAX).unwrap();
+    assert!(write("part", 20).is_err());
+    let part = data.path().join("part");
+    // Bytes behind the last proof, as a kill leaves them, and a changed one before it.
+    let mut bytes = fs::read(&part).unwrap();
+    assert!(!bytes.is_empty() && bytes.len() < whole.len());
+    bytes.extend([7; 11]);
+    fs::write(&part, &bytes).unwrap();
+    assert_eq!(write("part", u64::MAX).unwrap(), whole);
+    let mut bytes = fs::read(&part).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&part, &bytes).unwrap();
+    assert_eq!(write("part", u64::MAX).unwrap(), whole);
+}

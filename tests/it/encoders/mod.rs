@@ -8,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use parallax::corpus::Passage;
+use parallax::encode::sparse::write_weights;
 use parallax::encode::{
     CrossScorer, CustomEncoder, Encoder, LateScorer, Named, PassageScorer, Role, Similarity, Source,
+    SparseEncoder,
 };
 use parallax::engine::recipe::Base;
 use parallax::engine::{Explanation, LaneQuery, Lists, Opening, Recipe, Setup, explain, rank};

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use parallax::corpus::Passage;
-use parallax::engine::Batch;
+use parallax::engine::{Batch, SparseMatch};
 use parallax::tui::message::Effect;
 use parallax::tui::theme::{Code, Meaning};
 
@@ -463,4 +463,40 @@ fn a_click_on_a_strip_marks_the_passage_of_that_rank_or_asks_in_the_other_wordin
     assert_eq!(click(13, 2), (1, 2, Screen::LANES));
     assert_eq!(click(11, 2), (1, 0, Screen::LANES));
     assert_eq!(click(12, 3), (1, 0, Screen::SYCOPHANCY));
+}
+
+#[test]
+fn the_terms_of_a_learned_sparse_lane_that_met_stand_in_the_colour_of_the_passages_side() {
+    let mut app = asked(80, 30);
+    app.lanes[0].recipe = "splade-v3".parse().unwrap();
+    press(&mut app, "<Enter>");
+    let term = |word: &str, weight: f32, met: bool| (word.to_owned(), weight, met);
+    let found = SparseMatch {
+        model: "splade-v3".into(),
+        score: 7.42,
+        shares: vec![("zoo".into(), [2.1, 2.4, 5.04]), ("ban".into(), [1.7, 1.4, 2.38])],
+        query: vec![
+            term("zoo", 2.1, true),
+            term("ban", 1.7, true),
+            term("prohibit", 0.8, false),
+            term("animal", 0.4, false),
+        ],
+        passage: vec![
+            term("zoo", 2.4, true),
+            term("cage", 1.9, false),
+            term("ban", 1.4, true),
+            term("suffer", 1.1, false),
+            term("captivity", 0.9, false),
+        ],
+    };
+    let (study, at, recipe) = (app.studies, PassageIx(0), app.lanes[0].recipe.clone());
+    let explanations = Ok(vec![Explanation::Sparse(Box::new(found))]);
+    update(&mut app, Msg::Engine(Reply::Explained { study, recipe, at, explanations }));
+    looks("why-sparse", &app, COLOURED);
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    assert!(text.contains("splade-v3 7.42 = zoo 5.04 (2.10 × 2.40) · ban 2.38 (1.70 × 1.40)"), "{text}");
+    assert!(
+        text.contains("▲zoo 2.10") && text.contains("▲ban 1.40") && text.contains(" cage 1.90"),
+        "{text}"
+    );
 }

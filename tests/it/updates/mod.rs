@@ -584,3 +584,31 @@ mod undo {
         assert!(Arc::ptr_eq(&order.passage, &app.lanes[0].ranking[0].passage));
     }
 }
+
+#[test]
+fn a_key_has_each_fetched_re_ranker_order_the_lane_in_turn_and_then_none() {
+    use parallax::encode::reranker::source;
+    let mut app = asked(140, 40);
+    let order = |app: &App| app.lanes[0].recipe.to_string().split_once('+').map(|(_, on)| on.to_owned());
+    // None is here: the notice says how to fetch one, and nothing is asked.
+    assert!(press(&mut app, "O").is_empty());
+    assert!(app.notice.as_deref().unwrap().contains("models get ms-marco-minilm"), "{:?}", app.notice);
+    let Corpus::Open(opened) = &mut app.corpus else { panic!("not open") };
+    opened.rerankers = ["ms-marco-minilm", "colbertv2"].map(|name| source(name).unwrap()).to_vec();
+    let effects = press(&mut app, "O");
+    assert!(matches!(effects.as_slice(), [Effect::Start { .. }]), "{effects:?}");
+    assert_eq!(order(&app).as_deref(), Some("rerank@colbertv2"));
+    assert!(app.notice.as_deref().unwrap().contains("colbertv2 re-ranks the first 100 passages"));
+    press(&mut app, "O");
+    assert_eq!(order(&app).as_deref(), Some("rerank@ms-marco-minilm"));
+    press(&mut app, "O");
+    assert_eq!(order(&app), None);
+    press(&mut app, "u");
+    assert_eq!(order(&app).as_deref(), Some("rerank@ms-marco-minilm"));
+    // A model that another lane names is offered too, with its depth.
+    app.lanes[1].recipe = "minilm+rerank@path:own,depth=20".parse().unwrap();
+    press(&mut app, "O");
+    assert_eq!(order(&app).as_deref(), Some("rerank@path%3Aown,depth=20"));
+    press(&mut app, "O");
+    assert_eq!(order(&app), None);
+}

@@ -5,6 +5,7 @@
 pub mod draw;
 pub mod figures;
 pub mod question;
+pub mod rerank;
 pub mod switches;
 pub mod update;
 
@@ -142,6 +143,13 @@ pub const KEYS: &[Binding] = &[
         Action::Toggle(Switch::Diversify),
         "diversify",
         "re-rank the lane by verdicts, or not",
+    ),
+    bind(
+        Context::Lanes,
+        &["O"],
+        Action::Rerank,
+        "",
+        "have the next fetched re-ranker order the lane, or none after the last",
     ),
     bind(Context::Lanes, &["t"], Action::Tune, "tune", "compare all forms of the lane's switches"),
     bind(

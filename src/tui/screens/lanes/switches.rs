@@ -7,7 +7,7 @@ use super::question::{self, restore, state};
 use crate::annotate::View;
 use crate::corpus::PassageIx;
 use crate::detect::{LabelSource, PairLabels};
-use crate::engine::recipe::{Mmr, Rerank, Switch, Toward};
+use crate::engine::recipe::{Rerank, Switch, Toward};
 use crate::engine::{Judgments, Labelling, Recipe, SetLabel, SetTo, Turn, Written};
 use crate::expand::Kind;
 use crate::project::Variant;
@@ -18,9 +18,6 @@ use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::layout::keep_in_view;
 use crate::tui::message::Effect;
 use crate::tui::undo::{HeldLabel, LabelStep, LabelTo, State, Step};
-
-/// The steps of λ, small near 1 as in the paper's grid.
-const GRID: [f32; 9] = [0.0, 0.25, 0.5, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0];
 
 /// Flips a switch of the lane under the cursor.
 pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
@@ -67,33 +64,6 @@ pub fn toggle_everywhere(app: &mut App, switch: Switch) -> Vec<Effect> {
         }
     }
     question::go_on(app)
-}
-
-/// Moves λ of the lane's re-ranking one step up or down the grid.
-pub fn change_weight(app: &mut App, by: isize) -> Vec<Effect> {
-    let Some(lane) = app.lanes.get(app.lane) else { return Vec::new() };
-    let step = |lambda: f32, by: isize| {
-        let next = if by > 0 {
-            GRID.iter().find(|step| **step > lambda + 1e-4)
-        } else {
-            GRID.iter().rev().find(|step| **step < lambda - 1e-4)
-        };
-        next.copied().unwrap_or(lambda)
-    };
-    let mut recipe = lane.recipe.clone();
-    match &mut recipe.switches.rerank {
-        Some(Rerank::Mmr(Mmr { lambda, .. })) => *lambda = step(*lambda, by),
-        // λ of MMR weights relevance; λ of a diversifier weights coverage.
-        Some(Rerank::Diversify(_, lambda)) => *lambda = step(*lambda, -by),
-        rerank => {
-            app.notice = Some(match rerank {
-                Some(_) => "an order by a model has no λ".into(),
-                None => "nothing re-ranks this lane: switch on MMR (m) or the diversifier (v)".into(),
-            });
-            return Vec::new();
-        }
-    }
-    change(app, app.lane, recipe)
 }
 
 /// Gives a lane another recipe and asks again.
@@ -163,7 +133,8 @@ fn remember(options: &mut Options, recipe: &Recipe) {
     match &switches.rerank {
         Some(Rerank::Mmr(mmr)) => options.mmr = *mmr,
         Some(Rerank::Diversify(method, weight)) => options.diversify = (*method, *weight),
-        Some(Rerank::Listwise(_) | Rerank::Model(_)) | None => {}
+        Some(Rerank::Model(own)) => options.rerank = Some(own.clone()),
+        Some(Rerank::Listwise(_)) | None => {}
     }
     if let Some(expand) = &switches.expand {
         options.expand = expand.clone();

@@ -8,7 +8,7 @@ use ratatui::layout::{Position, Rect};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::{BeforeInputs, Inputs, LaneFigures, Reworded, draw, figures, question, switches};
+use super::{BeforeInputs, Inputs, LaneFigures, Reworded, draw, figures, question, rerank, switches};
 use crate::engine::{Batch, Figures, Judgments, Ranked, Ranking, Recipe, Shares, shares_of};
 use crate::question::Question;
 use crate::report::marks::Mark;
@@ -203,8 +203,9 @@ pub fn act_on_lanes(app: &mut App, action: Action) -> Vec<Effect> {
         Action::CopyRecipe => return copy_recipe(app),
         Action::Toggle(switch) => return switches::toggle(app, switch),
         Action::ToggleEverywhere(switch) => return switches::toggle_everywhere(app, switch),
-        Action::MoreRelevance => return switches::change_weight(app, 1),
-        Action::LessRelevance => return switches::change_weight(app, -1),
+        Action::Rerank => return rerank::next_model(app),
+        Action::MoreRelevance => return rerank::change_weight(app, 1),
+        Action::LessRelevance => return rerank::change_weight(app, -1),
         Action::Swap => return switches::swap(app),
         Action::NewLane => return pick(app, Picker::Lanes),
         Action::DropLane => return drop_lane(app),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{PassageText, View, editor};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{By, DetectError, NO_SIDE, Outcome, foreign};
-use crate::engine::{Reply, Study};
+use crate::engine::{Explanation, Reply, Study};
 use crate::report::marks::{Mark, share};
 use crate::report::{explanations, safe};
 use crate::retrieve::terms;
@@ -20,7 +20,8 @@ use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::scrolled;
 use crate::tui::widgets::syntax::{Language, coloured, settings, source};
 use crate::tui::widgets::text::{
-    Highlight, Row, columns_of, fit, highlight_row, line, passage_piece, piece, rows, with_labels, wrap,
+    Highlight, Row, columns_of, fit, highlight_row, line, passage_piece, piece, rows, weighted, with_labels,
+    wrap,
 };
 use crossterm::event::MouseEvent;
 use ratatui::Frame;
@@ -352,6 +353,16 @@ fn explanation(app: &App, at: PassageIx, width: usize) -> Vec<Row> {
         Some((_, _, Ok(reasons))) => {
             let text = explanations::lines(reasons, &lane.ranking, &app.question, app.glyphs);
             lines.extend(text.iter().flat_map(|text| rows(text, "", width, Meaning::Muted)));
+            for reason in reasons {
+                let Explanation::Sparse(found) = reason else { continue };
+                // Terms that met stand in the colour of the side that the passage supports.
+                let met = match app.supported(at).iter().next().map(|i| Mark::of(*i, &app.question)) {
+                    Some(mark) => (mark.text(app.glyphs), Meaning::Side(mark)),
+                    None => ("=".to_owned(), Meaning::Match),
+                };
+                lines.extend(weighted("the query's terms: ", &found.query, &met, width));
+                lines.extend(weighted("the passage's terms: ", &found.passage, &met, width));
+            }
             let trace = &lane.ranking.trace;
             let text = trace.expansion().map(|expansion| safe::line(&expansion.describe()));
             lines.extend(text.map(|text| vec![piece(fit(&text, width), Meaning::Muted)]));

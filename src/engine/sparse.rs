@@ -1,0 +1,234 @@
+//! Learned sparse lanes: the model, the impact index of the corpus, and what a passage shares with a query.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::list::{LaneError, Wording};
+use super::opening::{SetupError, unusable};
+use super::setup::Setup;
+use crate::corpus::{Passage, PassageIx};
+use crate::encode::sparse::{TermWeights, proofs_of, write_weights};
+use crate::encode::{Named, Role, SparseEncoder};
+use crate::retrieve::Hit;
+use crate::retrieve::impact::ImpactIndex;
+use crate::storage::checked::Damaged;
+use crate::work::{OnProgress, Stop};
+
+/// A passage's terms and a query's, as a learned sparse lane compares them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SparseMatch {
+    /// The lane's model.
+    pub model: String,
+    /// The sum of the shares.
+    pub score: f32,
+    /// Terms of both: the query's weight, the passage's, and their product, greatest product first.
+    pub shares: Vec<(String, [f32; 3])>,
+    /// The query's terms, greatest weight first, and whether the passage has them.
+    pub query: Vec<(String, f32, bool)>,
+    /// The passage's terms, greatest weight first, and whether the query has them.
+    pub passage: Vec<(String, f32, bool)>,
+}
+
+impl Setup {
+    /// A learned sparse model.
+    ///
+    /// # Errors
+    /// It does not exist or cannot be loaded.
+    pub fn sparse_encoder(&self, named: &Named) -> Result<Arc<SparseEncoder>, SetupError> {
+        self.encoder_slot(Some(named)).sparse.get(|| {
+            let towers = named.towers(&self.models_folder)?;
+            Ok(Arc::new(SparseEncoder::load(named, &towers.passages)?))
+        })
+    }
+
+    /// The impact index of the corpus by a learned sparse model, if all passages have been encoded. A damaged one is set aside, to be made
+    /// again.
+    ///
+    /// # Errors
+    /// It cannot be read, or the model cannot be loaded.
+    pub fn impacts(&self, named: &Named) -> Result<Option<Arc<ImpactIndex>>, SetupError> {
+        let encoder = self.sparse_encoder(named)?;
+        let made = self.encoder_slot(Some(named)).impacts.get(|| {
+            let place = self.impacts_place(&encoder);
+            if !place.exists() {
+                return Err(None);
+            }
+            let damaged = match ImpactIndex::open(&place, encoder.key(), self.corpus.len()) {
+                Ok(index) => return Ok(Arc::new(index)),
+                Err(error) => match Damaged::of(&error) {
+                    Some(damaged) => damaged.clone(),
+                    None => return Err(Some(unusable(&place)(error))),
+                },
+            };
+            self.library.set_aside(&place, &damaged).map_err(|error| Some(error.into()))?;
+            Err(None)
+        });
+        match made {
+            Ok(index) => Ok(Some(index)),
+            Err(None) => Ok(None),
+            Err(Some(error)) => Err(error),
+        }
+    }
+
+    /// Whether the corpus has its vectors by an encoder, or its impact index by a learned sparse model; `None` is the built-in encoder.
+    ///
+    /// # Errors
+    /// They cannot be read, or the model cannot be loaded.
+    pub fn is_embedded(&self, model: Option<&Named>) -> Result<bool, SetupError> {
+        Ok(match model.filter(|named| named.sparse().is_some()) {
+            Some(named) => self.impacts(named)?.is_some(),
+            None => self.vectors(model)?.is_some(),
+        })
+    }
+
+    /// Encodes the corpus by a learned sparse model, on all model threads, and builds its impact index. Continues where an earlier call
+    /// stopped.
+    ///
+    /// # Errors
+    /// The model or the disk failed, or `stop` was set; finished passages are kept.
+    pub(super) fn embed_sparse(
+        &self,
+        named: &Named,
+        on_progress: OnProgress<'_>,
+        stop: &Stop,
+    ) -> Result<(), SetupError> {
+        let encoder = self.sparse_encoder(named)?;
+        let place = self.impacts_place(&encoder);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder).map_err(unusable(folder))?;
+        }
+        let _lock = self.library.lock(&self.corpus.fingerprint, on_progress, stop)?;
+        if self.impacts(named)?.is_some() {
+            return Ok(());
+        }
+        let part = place.with_extension("impact.part");
+        write_weights(&self.corpus, &encoder, &part, &self.models, on_progress, stop)?;
+        let of = (encoder.key(), self.corpus.len(), encoder.terms());
+        ImpactIndex::build(&part, of, &place, stop)?;
+        // They are in the index now.
+        for file in [proofs_of(&part), part] {
+            fs::remove_file(&file).map_err(unusable(&file))?;
+        }
+        Ok(())
+    }
+
+    fn impacts_place(&self, encoder: &SparseEncoder) -> PathBuf {
+        let folder = self.folder.clone().unwrap_or_else(|| self.library.folder(&self.corpus.fingerprint));
+        folder.join(format!("{}.impact", encoder.key()))
+    }
+}
+
+/// The weights of a query: of its text, or the mean of those of its texts.
+fn weights(encoder: &SparseEncoder, query: &Wording) -> Result<TermWeights, LaneError> {
+    let texts = query.texts();
+    let mut all = TermWeights::new();
+    for text in texts {
+        all.extend(encoder.encode(text, Role::Query)?);
+    }
+    if texts.len() > 1 {
+        all.sort_by_key(|(term, _)| *term);
+        all.iter_mut().for_each(|(_, weight)| *weight /= texts.len() as f32);
+        all.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+    }
+    Ok(all)
+}
+
+/// Searches the impact index.
+pub(super) fn search(
+    setup: &Setup,
+    named: &Named,
+    query: &Wording,
+    depth: usize,
+    stop: &Stop,
+) -> Result<Vec<Hit>, LaneError> {
+    let index = setup.impacts(named)?.ok_or(LaneError::NotEmbedded)?;
+    let query = weights(setup.sparse_encoder(named)?.as_ref(), query)?;
+    Ok(index.search(&setup.corpus, &query, depth, stop)?.0)
+}
+
+/// The score of a text that is no passage of the corpus, with its weights rounded as the index rounds them.
+pub(super) fn score(
+    setup: &Setup,
+    named: &Named,
+    question: &str,
+    passage: &Passage,
+) -> Result<f32, LaneError> {
+    let encoder = setup.sparse_encoder(named)?;
+    let index = setup.impacts(named)?.ok_or(LaneError::NotEmbedded)?;
+    Ok(index.score(&encoder.encode(question, Role::Query)?, &encoder.passage(passage)?))
+}
+
+/// The terms of a query and of a passage, by the weights in the index; `None` if the corpus has no index yet or the query is no text.
+pub(super) fn compared(
+    setup: &Setup,
+    named: &Named,
+    query: &Wording,
+    at: PassageIx,
+) -> Result<Option<SparseMatch>, LaneError> {
+    let Some(index) = setup.impacts(named)?.filter(|_| !query.texts().is_empty()) else { return Ok(None) };
+    let encoder = setup.sparse_encoder(named)?;
+    let (query, passage) = (weights(&encoder, query)?, index.passage(at)?);
+    Ok(Some(compare(named.title(), &query, &passage, &|term| encoder.term(term))))
+}
+
+fn compare(
+    model: &str,
+    query: &[(u32, f32)],
+    passage: &[(u32, f32)],
+    word: &dyn Fn(u32) -> String,
+) -> SparseMatch {
+    let of = |all: &[(u32, f32)], term: u32| {
+        all.binary_search_by_key(&term, |(term, _)| *term).ok().map(|at| all[at].1)
+    };
+    let mut shares = Vec::new();
+    for (term, weight) in query {
+        let own = of(passage, *term);
+        shares.extend(own.map(|own| (word(*term), [*weight, own, weight * own])));
+    }
+    let score = shares.iter().map(|(_, numbers)| numbers[2]).sum();
+    shares.sort_by(|a, b| b.1[2].total_cmp(&a.1[2]));
+    let side = |own: &[(u32, f32)], other: &[(u32, f32)]| {
+        let mut side: Vec<(String, f32, bool)> =
+            own.iter().map(|(term, weight)| (word(*term), *weight, of(other, *term).is_some())).collect();
+        side.sort_by(|a, b| b.1.total_cmp(&a.1));
+        side
+    };
+    SparseMatch {
+        model: model.to_owned(),
+        score,
+        shares,
+        query: side(query, passage),
+        passage: side(passage, query),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_match_has_the_terms_of_both_with_their_products_and_says_which_terms_met() {
+        let word = |term: u32| ["zoo", "ban", "cage", "wolf"][term as usize].to_owned();
+        let query = [(0, 2.0), (1, 1.0), (3, 0.5)];
+        let passage = [(0, 1.5), (2, 3.0), (3, 8.0)];
+        let found = compare("m", &query, &passage, &word);
+        // 2 · 1.5 + .5 · 8.
+        assert_eq!(found.score, 7.0);
+        assert_eq!(found.shares, [("wolf".into(), [0.5, 8.0, 4.0]), ("zoo".into(), [2.0, 1.5, 3.0])]);
+        assert_eq!(
+            found.query,
+            [("zoo".into(), 2.0, true), ("ban".into(), 1.0, false), ("wolf".into(), 0.5, true)]
+        );
+        assert_eq!(
+            found.passage,
+            [("wolf".into(), 8.0, true), ("cage".into(), 3.0, false), ("zoo".into(), 1.5, true)]
+        );
+    }
+}
