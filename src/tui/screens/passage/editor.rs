@@ -244,8 +244,8 @@ fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         (None, None, Some(at)) => format!(" · {}", Edit::BY_RULE[at]),
         (None, None, None) => String::new(),
     };
-    let name = if room >= 80 { "What if it had other words? Score and rank in" } else { "What if?" };
-    let title = format!(" {name} {}{edit} ", app.short_title(app.lane, 24));
+    let title =
+        format!(" What if it had other words? Score and rank in {}{edit} ", app.short_title(app.lane, 24));
     let mut block = Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(
         fit(&title, room),
         Meaning::Title,
