@@ -318,7 +318,7 @@ pub fn sided(width: u16, height: u16) -> App {
         sentences,
         citations,
     };
-    let event = AnswerEvent::Judged(Ok(Box::new((assessed, "by the model".into()))));
+    let event = AnswerEvent::Judged(Ok(Box::new((assessed, "judged by the model".into()))));
     let number = app.answer_sides.number;
     update(&mut app, Msg::Engine(Reply::Answered { number, event }));
     app

@@ -257,7 +257,7 @@ fn draw_sides(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     for (side, count) in counts.iter().enumerate() {
         let mark = Mark::of(side, &app.question);
         let fate = coverage.map_or("…", |coverage| fate(coverage, side));
-        let head = format!(" {:<2} {fate:<10} {count} of {}  ", mark.text(app.glyphs), read.len());
+        let head = format!(" {:<2} {fate:<10} in {count} of {}  ", mark.text(app.glyphs), read.len());
         let room = width.saturating_sub(columns_of(&head));
         let statement = app.question.perspectives.get(side).map_or("", String::as_str);
         lines.push(Line::from(vec![
@@ -269,18 +269,18 @@ fn draw_sides(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     if let (Some((assessed, error)), Some(coverage)) = (own, coverage) {
         let m = coverage.m;
         let counted = format!("list {} of {m} sides, answer {}", coverage.list.len(), coverage.answer.len());
-        let disputed = if assessed.aware { "it shows" } else { "it does not show" };
+        let disputed = if assessed.aware { "shows" } else { "does not show" };
         let value = |value: Option<f64>| value.map_or_else(|| "–".into(), share);
         let citations = assessed.citations;
         for text in [
             format!("{counted}: {} dropped, {} added", coverage.dropped(), coverage.added()),
-            format!("{disputed} that the matter is disputed (by its sides and by words, a rule)"),
+            format!("by rule, it {disputed} that the matter is disputed"),
             format!("citation recall {}: sentences that their passages support", value(citations.recall)),
             format!("citation precision {}: citations that are needed", value(citations.precision)),
         ] {
             lines.push(Line::from(span(fit(&format!(" {text}"), width), Meaning::Title, theme)));
         }
-        lines.extend(paragraph(&format!("judged {error}"), " ", width, Meaning::Warn, theme));
+        lines.extend(paragraph(error, " ", width, Meaning::Warn, theme));
     }
     for (place, row) in read.iter().enumerate() {
         let mark = app.mark(row.at);
