@@ -3,6 +3,7 @@
 //! ```text
 //! cargo bench                                   # on the built-in sample
 //! PARALLAX_DATA=FOLDER cargo bench              # also on contentious-wiki below that folder
+//! cargo bench --bench claims -- strips verdicts  # these parts alone
 //! ```
 //!
 //! Indices and vectors of the large corpus are stored in `target/claims`, so the second run builds nothing.
@@ -44,16 +45,32 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().any(|arg| arg == "--test") {
         return Ok(());
     }
+    let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     println!("{:<58} {:>22}   goal", "figure", "measured");
-    size()?;
-    first_frame()?;
-    key_to_frame()?;
-    toggles()?;
-    strips()?;
-    encoding()?;
-    verdicts()?;
-    clustering()?;
-    memory("peak memory, one question on the sample", &[], QUESTION, "≤ 300 MB")?;
+    let parts: [(&str, fn() -> Result<(), Box<dyn std::error::Error>>); 9] = [
+        ("size", size),
+        ("start", first_frame),
+        ("keys", key_to_frame),
+        ("switches", toggles),
+        ("strips", strips),
+        ("encoder", encoding),
+        ("verdicts", verdicts),
+        ("clustering", clustering),
+        ("memory", || memory("peak memory, one question on the sample", &[], QUESTION, "≤ 300 MB")),
+    ];
+    if let Some(other) =
+        named.iter().find(|name| parts.iter().all(|(part, _)| part != name) && *name != "wiki")
+    {
+        let known: Vec<&str> = parts.iter().map(|(part, _)| *part).collect();
+        return Err(format!("no part is called `{other}`; there are {}, wiki", known.join(", ")).into());
+    }
+    let wanted = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
+    for (_, measure) in parts.iter().filter(|(part, _)| wanted(part)) {
+        measure()?;
+    }
+    if !wanted("wiki") {
+        return Ok(());
+    }
     match std::env::var_os("PARALLAX_DATA") {
         Some(data) => wiki(&PathBuf::from(data).join("contentious-wiki"))?,
         None => println!("contentious-wiki: skipped: no data (PARALLAX_DATA is not set)"),
@@ -69,7 +86,7 @@ fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_parallax")
 }
 
-fn size() -> std::io::Result<()> {
+fn size() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = std::fs::metadata(binary())?.len();
     report("binary", &format!("{:.1} MB", bytes as f64 / 1e6), "≤ 140 MB");
     Ok(())
@@ -228,8 +245,9 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
     let mut app = App::new(&start, Size { width: 140, height: 40 });
     let mut terminal = Terminal::new(TestBackend::new(140, 40))?;
     let key = |c| Msg::Key(KeyEvent::from(KeyCode::Char(c)));
-    let take = |app: &mut App, msg: Msg| {
-        let effects = update(app, msg);
+    let mut stale = false;
+    let mut take = |app: &mut App, msg: Msg| {
+        let effects = update_in_burst(app, msg, &mut stale);
         effects.into_iter().for_each(|effect| carry_out(&engine, effect));
     };
     while !matches!(app.corpus, parallax::tui::app::Corpus::Open(_)) {
@@ -257,7 +275,9 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
             frames.push(pressed.elapsed());
             while app.lanes[1].state != parallax::tui::app::LaneState::Ready {
                 take(&mut app, receive.recv()?);
+                receive.try_iter().for_each(|msg| take(&mut app, msg));
             }
+            refresh(&mut app);
             terminal.draw(|frame| draw(&app, Theme::of(Look::Terminal), frame))?;
             orders.push(pressed.elapsed());
             // Off again for the next question.
@@ -275,7 +295,8 @@ fn toggles() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// From the Enter key of a question to the frame with all lanes, their colours and MRecall, and the strips of all three wordings in every lane.
-/// Each question is asked once, in a data folder without verdicts. The first one also waits for the models to be read.
+/// Each question is asked once, in a data folder without verdicts. The first one also waits for the models to be read. Deeper ranks, which are judged
+/// until every side is found, may still be open.
 fn strips() -> Result<(), Box<dyn std::error::Error>> {
     for (source, name, goal) in
         [(LabelSource::Gold, "gold", "≤ 700 ms"), (LabelSource::Model, "carried model", "≤ 2500 ms")]
@@ -303,21 +324,19 @@ fn strips() -> Result<(), Box<dyn std::error::Error>> {
             app.line = question.text.clone().into();
             let pressed = Instant::now();
             take(&mut app, Msg::Key(KeyEvent::from(KeyCode::Enter)));
+            let mut shown = None;
             while !app.settled {
                 take(&mut app, receive.recv()?);
                 receive.try_iter().for_each(|msg| take(&mut app, msg));
                 refresh(&mut app);
                 terminal.draw(|frame| draw(&app, Theme::of(Look::Terminal), frame))?;
+                if shown.is_none() && whole(&app) {
+                    shown = Some(pressed.elapsed());
+                }
             }
-            times.push(pressed.elapsed());
-            let whole = app.lanes.iter().all(|lane| {
-                let asked = lane.figures.asked.as_ref();
-                let strips = asked.is_some_and(|asked| asked.iter().all(|own| own.lean.is_some()));
-                strips && lane.figures.now.as_ref().is_some_and(|figures| figures.complete())
-            });
-            if !whole {
-                return Err(format!("`{}` has no three strips in every lane", question.text).into());
-            }
+            let shown =
+                shown.ok_or_else(|| format!("`{}` has no three strips in every lane", question.text))?;
+            times.push(shown);
         }
         let first = times[0].as_secs_f64() * 1e3;
         let figures = format!("{:.0} / {:.0} ms", percentile(&mut times, 0.5), percentile(&mut times, 1.0));
@@ -325,6 +344,15 @@ fn strips() -> Result<(), Box<dyn std::error::Error>> {
         report(&format!("the first of them, {name}, with the models read"), &format!("{first:.0} ms"), goal);
     }
     Ok(())
+}
+
+/// Every lane has the figures of its first k, and those of all three wordings.
+fn whole(app: &App) -> bool {
+    app.lanes.iter().all(|lane| {
+        let asked = lane.figures.asked.as_ref();
+        let strips = asked.is_some_and(|asked| asked.iter().all(|own| own.lean.is_some()));
+        strips && lane.figures.now.as_ref().is_some_and(|figures| figures.complete())
+    })
 }
 
 /// Passages cut to 128 tokens, one sequence an inference, on all cores.
@@ -397,7 +425,12 @@ fn clustering() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The highest resident set, mapped pages included, of the explorer answering one question.
-fn memory(figure: &str, args: &[&std::ffi::OsStr], question: &str, goal: &str) -> std::io::Result<()> {
+fn memory(
+    figure: &str,
+    args: &[&std::ffi::OsStr],
+    question: &str,
+    goal: &str,
+) -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let mut command = Command::new(binary());
     command

@@ -1,7 +1,7 @@
 //! The union of journals: the entries that count now, and the action that undo restores.
 //!
-//! Entries are ordered by the ids they replace, never by a clock, so histories of several machines merge in any order to the same result.
-//! Must not read or write files.
+//! Which entries are current follows from the ids that each entry replaces, not from a clock, so histories of several machines merge to the
+//! same current entries in any order. The clock only orders current entries of one key. Must not read or write files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -72,7 +72,7 @@ impl History {
         self.entries.is_empty()
     }
 
-    /// The current entries of a key, earliest first: one, or several if two machines diverged.
+    /// The current entries of a key, earliest first: none, one, or several if machines disagree.
     pub fn heads(&self, key: &Key) -> Vec<&Entry> {
         let mut heads: Vec<&Entry> =
             self.heads.get(key).into_iter().flatten().filter_map(|id| self.entries.get(id)).collect();
@@ -128,7 +128,7 @@ impl History {
         agreed.map(decision).collect()
     }
 
-    /// How often each annotator gave the same label when a passage came a second time: by name, the same labels and all.
+    /// How often each annotator gave the same label when a passage came a second time: by annotator, the equal labels and all that were repeated.
     pub fn repeated(&self) -> BTreeMap<&str, (usize, usize)> {
         let again = |entry: &&Entry| entry.seen.as_ref().is_some_and(|seen| seen.again);
         let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -183,7 +183,7 @@ impl Steps {
             let before = entry.was.iter().filter_map(|id| history.entry(id));
             let mut before = before.filter(|was| was.key() == entry.key());
             let first = before.next().map(|was| (was.view.clone(), was.seen.clone())).unwrap_or_default();
-            let settled = before.any(|other| other.view != first.0);
+            let was_conflict = before.any(|other| other.view != first.0);
             // Entries written by undo and redo have no time taken.
             let restores = |act: &Act| {
                 act.view == entry.view && act.passage == entry.passage && act.question == entry.question
@@ -193,7 +193,7 @@ impl Steps {
             } else if entry.took.is_none() && steps.to_redo().is_some_and(|act| restores(&act)) {
                 steps.redone();
             } else {
-                steps.did((!settled).then_some(first), entry);
+                steps.did((!was_conflict).then_some(first), entry);
             }
         }
         steps

@@ -15,7 +15,7 @@ use crate::measure::agreement::report;
 pub struct Refit {
     /// The lowest probability that counts as a yes.
     pub threshold: f32,
-    /// Pairs with a label and a probability.
+    /// Pairs with a probability and a majority of annotators.
     pub n: usize,
     /// Pairs labelled yes.
     pub positives: usize,
@@ -40,7 +40,7 @@ impl Refit {
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({
             "threshold": self.threshold,
-            "labels": self.n,
+            "pairs": self.n,
             "positives": self.positives,
             "questions": self.questions,
             "ties_left_out": self.ties,
@@ -57,8 +57,10 @@ impl Refit {
 /// Why no threshold can be fitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefitError {
-    /// No pair has both a label and a probability.
-    #[error("no passage has both a label by hand and a probability; label some of this corpus first")]
+    /// No pair has both a probability and a majority of annotators.
+    #[error(
+        "no passage has both a probability and a majority of labels by hand; label some of this corpus first"
+    )]
     Nothing,
     /// All labels are alike.
     #[error("all {0} labels are alike; a threshold needs some of both")]
@@ -71,7 +73,7 @@ struct Case<'a> {
     yes: bool,
 }
 
-/// Finds the threshold with the highest F1 on the labels of most annotators. Ties go to the higher accuracy, then to the threshold
+/// Finds the threshold with the highest F1 on the labels of the majority. Ties go to the higher accuracy, then to the threshold
 /// nearest the detector's own.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! Turns imported decisions into entries of a journal, and moves labels to a passage's new id or to a statement's new wording.
+//! Turns imported decisions into entries of a journal, moves labels to a passage's new id or to a statement's new wording, and finds labels of
+//! statements that were never on screen.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,8 +8,9 @@ use super::history::History;
 use crate::corpus::{Corpus, PassageIx};
 use crate::question::Question;
 
-/// The entries that add `decisions` to a history, each with its own date. Views that would not change get no entry. If the statements of
-/// one passage have different notes, the view has all of them, one per line. Labels of statements without a decision stay.
+/// The entries that add `decisions` to a history: one for each passage, dated as its latest decision. Views that would not change get no
+/// entry. If the statements of one passage have different notes, the view has all of them, one per line. Labels of statements without a
+/// decision stay, if they are about the same text and no machines disagree on them.
 ///
 /// # Errors
 /// Those of writing JSON, which do not occur with texts.
@@ -23,7 +25,7 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
         said.sort_by_key(|one| one.at);
         let key = Key { by: by.into(), question: question.into(), passage: passage.into() };
         let heads = history.heads(&key);
-        // Decisions on another text do not apply to this one.
+        // An earlier view stays only if it is about the same text.
         let same = |head: &&&Entry| said.iter().all(|one| one.text == head.text);
         let before = heads.last().filter(same).map(|head| head.view.clone()).unwrap_or_default();
         let mut view = before.clone();
@@ -64,7 +66,8 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
     Ok(entries)
 }
 
-/// Makes a name valid for a journal: every character that a file name should not have becomes `-`.
+/// Brings a name closer to a journal's: at most 60 characters, those that a file name should not have as `-`, none of `-_.` in front. Nothing
+/// may be left, so check it with `is_name`.
 pub fn name_for_journal(name: &str) -> String {
     let kept = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let name: String = name.chars().take(60).map(|c| if kept(c) { c } else { '-' }).collect();
@@ -77,7 +80,7 @@ pub enum Lost {
     /// No passage of the corpus has its text.
     NoSuchText,
     /// The annotator has a different label at the new place.
-    Otherwise,
+    OtherLabel,
     /// Two machines of the annotator disagree; the annotator must decide first.
     Conflict,
 }
@@ -91,7 +94,7 @@ pub struct Remap {
     pub lost: Vec<(Key, Lost)>,
 }
 
-/// Finds the new id of every labelled text that the corpus no longer has under the label's passage id.
+/// Finds the labels whose text the corpus now has under another id, or under none.
 pub fn remap(history: &History, corpus: &Corpus) -> Remap {
     let hash = |at: PassageIx| text_hash(&corpus.passage(at));
     let mut astray = Vec::new();
@@ -123,7 +126,7 @@ pub fn remap(history: &History, corpus: &Corpus) -> Remap {
         let (passage, text) = (corpus.id(*at), first.text.clone());
         let to = Key { passage: passage.clone(), ..key.clone() };
         if history.heads(&to).iter().any(|head| head.view != *view) {
-            found.lost.push((key.clone(), Lost::Otherwise));
+            found.lost.push((key.clone(), Lost::OtherLabel));
             continue;
         }
         let (took, seen) = (first.took, first.seen.clone());
@@ -145,7 +148,7 @@ pub fn restate(history: &History, from: &str, to: &str) -> Remap {
         };
         let held = view.answers.get(from);
         if view.answers.get(to).is_some_and(|supports| Some(supports) != held) {
-            found.lost.push((key.clone(), Lost::Otherwise));
+            found.lost.push((key.clone(), Lost::OtherLabel));
             continue;
         }
         let renamed = |statement: &String| if statement == from { to.to_owned() } else { statement.clone() };
@@ -313,7 +316,7 @@ mod tests {
             found.moves.iter().map(|(key, act)| (key.passage.as_str(), act.passage.as_str())).collect();
         assert_eq!(moves, [("p1", "new"), ("p3", "p5")]);
         let lost: Vec<_> = found.lost.iter().map(|(key, why)| (key.passage.as_str(), *why)).collect();
-        assert_eq!(lost, [("p2", Lost::NoSuchText), ("p4", Lost::Otherwise)]);
+        assert_eq!(lost, [("p2", Lost::NoSuchText), ("p4", Lost::OtherLabel)]);
 
         let folder = tempfile::tempdir().unwrap();
         let mut journal = open(&folder.path().join("anna.jsonl"));

@@ -3,6 +3,7 @@
 //! An answer's sides are those that a judge finds its sentences to support. DebateQA (Xu et al., 2024) asks of an answer how many
 //! perspectives it gives and whether it says that the matter is disputed. Citations are measured as in ALCE (Gao et al., 2023).
 
+use super::judge::Shares;
 use super::judgments::Judgments;
 use super::opening::SetupError;
 use super::setup::Setup;
@@ -10,7 +11,7 @@ use crate::corpus::{Passage, PassageIx};
 use crate::detect::{DetectError, LabelSource, PairLabels, sentences};
 use crate::measure::SupportSet;
 use crate::question::Question;
-use crate::read::{Answer, Context};
+use crate::read::{Answer, Context, ReadError};
 use crate::work::{Stop, Stopped};
 
 /// Words by which an answer says that a matter is disputed.
@@ -146,6 +147,40 @@ pub fn is_aware(answer: &str, sides: SupportSet) -> bool {
     sides.len() > 1 || DISPUTED.iter().any(|word| lower.contains(word))
 }
 
+/// How the citations of one sentence hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cited {
+    /// Whether the cited passages together support the sentence.
+    pub supported: bool,
+    /// Whether each citation is needed or supports the sentence alone; all false where the sentence is not supported.
+    pub precise: Vec<bool>,
+}
+
+impl Cited {
+    /// Judges the citations of a sentence; `None` if it has none. `supports` says whether the passages at these places together support a
+    /// sentence.
+    ///
+    /// # Errors
+    /// Those of `supports`.
+    pub fn of<E>(
+        Claim { text, cites }: &Claim,
+        supports: &mut impl FnMut(&[usize], &str) -> Result<bool, E>,
+    ) -> Result<Option<Self>, E> {
+        if cites.is_empty() {
+            return Ok(None);
+        }
+        if !supports(cites, text)? {
+            return Ok(Some(Cited { supported: false, precise: vec![false; cites.len()] }));
+        }
+        let mut precise = Vec::new();
+        for place in cites {
+            let others: Vec<usize> = cites.iter().filter(|other| *other != place).copied().collect();
+            precise.push(others.is_empty() || supports(&[*place], text)? || !supports(&others, text)?);
+        }
+        Ok(Some(Cited { supported: true, precise }))
+    }
+}
+
 /// How well the citations of an answer support it; `None` where there is nothing to count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Citations {
@@ -156,30 +191,47 @@ pub struct Citations {
 }
 
 impl Citations {
-    /// Judges every sentence. `supports` says whether the passages at these places together support a sentence.
-    ///
-    /// # Errors
-    /// Those of `supports`.
-    pub fn of<E>(
-        claims: &[Claim],
-        supports: &mut impl FnMut(&[usize], &str) -> Result<bool, E>,
-    ) -> Result<Self, E> {
-        let (mut supported, mut cited, mut precise) = (0, 0, 0);
-        for Claim { text, cites } in claims.iter().filter(|claim| !claim.cites.is_empty()) {
-            cited += cites.len();
-            if !supports(cites, text)? {
-                continue;
-            }
-            supported += 1;
-            for place in cites {
-                let others: Vec<usize> = cites.iter().filter(|other| *other != place).copied().collect();
-                precise +=
-                    usize::from(others.is_empty() || supports(&[*place], text)? || !supports(&others, text)?);
-            }
+    /// Counts over the sentences of an answer, with those that cite nothing.
+    pub fn of<'a>(sentences: impl IntoIterator<Item = Option<&'a Cited>>) -> Self {
+        let (mut all, mut supported, mut cited, mut precise) = (0, 0, 0, 0);
+        for own in sentences {
+            all += 1;
+            let Some(own) = own else { continue };
+            supported += usize::from(own.supported);
+            cited += own.precise.len();
+            precise += own.precise.iter().filter(|precise| **precise).count();
         }
         let share = |part: usize, of: usize| (of > 0).then(|| part as f64 / of as f64);
-        Ok(Citations { recall: share(supported, claims.len()), precision: share(precise, cited) })
+        Citations { recall: share(supported, all), precision: share(precise, cited) }
     }
+}
+
+/// A sentence of an answer with what the judge says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// The sentence and its citations.
+    pub claim: Claim,
+    /// The statements that it supports.
+    pub sides: SupportSet,
+    /// How its citations hold; `None` if it has none.
+    pub cited: Option<Cited>,
+    /// The places of the passages that support it alone, from 0; `None` if they were not looked for, since every verdict costs.
+    pub found: Option<Vec<usize>>,
+}
+
+/// An answer, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessed {
+    /// The answer.
+    pub answer: Answer,
+    /// The statements that the list and the answer support.
+    pub coverage: Coverage,
+    /// Whether it shows that the matter is disputed.
+    pub aware: bool,
+    /// Its sentences; none of a refusal.
+    pub sentences: Vec<Sentence>,
+    /// How well its citations support it.
+    pub citations: Citations,
 }
 
 /// Judges an answer against the statements of its question and against the passages that were read.
@@ -198,23 +250,71 @@ pub enum JudgeError {
     /// The detector cannot be loaded.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// There is no answer.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// Stopped on request.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
+impl JudgeError {
+    /// Whether it was stopped on request, which is not a failure.
+    pub fn is_stop(&self) -> bool {
+        matches!(self, JudgeError::Stopped(_) | JudgeError::Read(ReadError::Stopped(_)))
+    }
+}
+
 impl Judge<'_> {
-    /// The statements that the sentences of an answer support; a refusal supports none.
+    /// Judges an answer from these passages, which support the statements `list`. A refusal gives no side and cites nothing.
     ///
     /// # Errors
     /// The detector cannot be loaded, or `stop` was set.
-    pub fn sides(&self, answer: &Answer, claims: &[Claim]) -> Result<SupportSet, JudgeError> {
-        if answer.is_refusal() {
-            return Ok(SupportSet::EMPTY);
+    pub fn assess(&self, answer: Answer, list: SupportSet, read: &[Context]) -> Result<Assessed, JudgeError> {
+        let claims = if answer.is_refusal() { Vec::new() } else { claims(&answer.text, read.len()) };
+        let sides = self.sides(&claims)?;
+        let (detector, rule) = (self.setup.detector()?, self.setup.rule()?);
+        let mut supports = |places: &[usize], claim: &str| {
+            let texts: Vec<String> = places.iter().map(|place| read[*place].passage.contents()).collect();
+            let passage = Passage { text: texts.join("\n"), ..Passage::default() };
+            match self.setup.verdicts.read(detector.as_ref(), &passage, claim, self.stop) {
+                Err(DetectError::Stopped(stopped)) => Err(JudgeError::from(stopped)),
+                // What cannot be judged supports nothing.
+                reading => Ok(reading.is_ok_and(|reading| rule.single(&reading) >= rule.threshold)),
+            }
+        };
+        let mut sentences = Vec::new();
+        for (claim, sides) in claims.into_iter().zip(sides) {
+            let cited = Cited::of(&claim, &mut supports)?;
+            let found = match self.setup.deep() {
+                0 => None,
+                _ => {
+                    let mut found = Vec::new();
+                    for place in 0..read.len() {
+                        if supports(&[place], &claim.text)? {
+                            found.push(place);
+                        }
+                    }
+                    Some(found)
+                }
+            };
+            sentences.push(Sentence { claim, sides, cited, found });
         }
+        let given = sentences.iter().fold(SupportSet::EMPTY, |all, own| all.union(own.sides));
+        Ok(Assessed {
+            coverage: Coverage { list, answer: given, m: self.question.perspectives.len() },
+            aware: !answer.is_refusal() && is_aware(&answer.text, given),
+            citations: Citations::of(sentences.iter().map(|own| own.cited.as_ref())),
+            answer,
+            sentences,
+        })
+    }
+
+    /// The statements that each sentence supports.
+    fn sides(&self, claims: &[Claim]) -> Result<Vec<SupportSet>, JudgeError> {
         let (detector, rule) = (self.setup.detector()?, self.setup.rule()?);
         let mut judgments = Judgments::new(self.question, LabelSource::Model, rule);
-        let mut all = SupportSet::EMPTY;
+        let mut all = Vec::new();
         for (i, claim) in claims.iter().enumerate() {
             let at = PassageIx(i as u32);
             let sentence = Passage { text: claim.text.clone(), ..Passage::default() };
@@ -225,26 +325,39 @@ impl Judge<'_> {
                 }
                 judgments.write(at, perspective, PairLabels { model: Some(read), ..PairLabels::default() });
             }
-            all = judgments.support(at).map_or(all, |set| all.union(set));
+            all.push(judgments.support(at).unwrap_or(SupportSet::EMPTY));
         }
         Ok(all)
     }
 
-    /// The citations of an answer that read these passages.
+    /// Has the corpus's reader answer from a list, at length if it can, and judges the answer. `on_answer` gets it before it is judged.
+    /// Returns it with what is known of the judge's errors.
     ///
     /// # Errors
-    /// The detector cannot be loaded, or `stop` was set.
-    pub fn citations(&self, claims: &[Claim], read: &[Context]) -> Result<Citations, JudgeError> {
-        let (detector, rule) = (self.setup.detector()?, self.setup.rule()?);
-        Citations::of(claims, &mut |places, claim| {
-            let texts: Vec<String> = places.iter().map(|place| read[*place].passage.contents()).collect();
-            let passage = Passage { text: texts.join("\n"), ..Passage::default() };
-            match self.setup.verdicts.read(detector.as_ref(), &passage, claim, self.stop) {
-                Err(DetectError::Stopped(stopped)) => Err(stopped.into()),
-                // What cannot be judged supports nothing.
-                reading => Ok(reading.is_ok_and(|reading| rule.single(&reading) >= rule.threshold)),
-            }
-        })
+    /// There is no reader or no answer, the detector cannot be loaded, or `stop` was set.
+    pub fn read_and_assess(
+        &self,
+        list: SupportSet,
+        read: &[Context],
+        on_answer: &dyn Fn(&Answer),
+    ) -> Result<(Assessed, String), JudgeError> {
+        let none = || ReadError::Model("there is none; give --llm, --reader or --answers".into());
+        let reader = self.setup.reader.as_deref().ok_or_else(none)?;
+        let long = reader.at_length();
+        let answer = long.as_deref().unwrap_or(reader).answer(&self.question.text, read, self.stop)?;
+        on_answer(&answer);
+        let assessed = self.assess(answer, list, read)?;
+        Ok((assessed, self.error()?))
+    }
+
+    /// What is known of the judge's errors, in words.
+    ///
+    /// # Errors
+    /// The detector cannot be loaded.
+    pub fn error(&self) -> Result<String, SetupError> {
+        // The judge of answers and citations is the model, whichever labels count for the list.
+        let by_model = Shares { model: 1, ..Shares::default() };
+        Ok(self.setup.model_warning(LabelSource::Model, by_model, &[])?.unwrap_or_default())
     }
 }
 
@@ -294,9 +407,12 @@ mod tests {
                 _ => false,
             })
         };
-        let found = Citations::of(&all, &mut supports).unwrap();
+        let cited: Vec<Option<Cited>> =
+            all.iter().map(|claim| Cited::of(claim, &mut supports).unwrap()).collect();
+        assert_eq!(cited[1], Some(Cited { supported: true, precise: vec![true, false] }));
+        let found = Citations::of(cited.iter().map(Option::as_ref));
         assert_eq!(found, Citations { recall: Some(0.5), precision: Some(0.6) });
-        let none = Citations::of(&all[3..], &mut supports).unwrap();
+        let none = Citations::of([None]);
         assert_eq!(none, Citations { recall: Some(0.0), precision: None });
     }
 }

@@ -106,7 +106,7 @@ pub fn score_draft(
     Ok(Drafted { score, rank, depth: list.len() })
 }
 
-/// 1/(60 + rank), with the rank from 0, as in reciprocal rank fusion.
+/// 1/(60 + rank) with ranks from 1, as in reciprocal rank fusion; `rank` counts from 0.
 fn reciprocal(rank: usize) -> f32 {
     1.0 / (61.0 + rank as f32)
 }
@@ -150,11 +150,11 @@ pub fn judge_draft(setup: &Setup, draft: &Draft, stop: &Stop) -> Result<Judgment
     Ok(judgments)
 }
 
-/// A passage as a language model words it.
+/// A passage as a language model words it, and the model's name; a reply that was recorded earlier says so.
 ///
 /// # Errors
 /// No model is named, it gives no text, the text is the same, or `stop` was set.
-pub fn rewrite(setup: &Setup, passage: &Passage, stop: &Stop) -> Result<Passage, LaneError> {
+pub fn rewrite(setup: &Setup, passage: &Passage, stop: &Stop) -> Result<(Passage, String), LaneError> {
     let Some(chat) = setup.chat.as_deref() else {
         return Err(LaneError::NoOrder(
             "a language model is to rewrite the passage; name one with --llm URL, or recorded replies with --replies FILE"
@@ -163,12 +163,16 @@ pub fn rewrite(setup: &Setup, passage: &Passage, stop: &Stop) -> Result<Passage,
     };
     let mut talk = Talk::new(chat, stop);
     let request = setup.prompts.get(Job::Rewrite).request(&[("passage", &passage.text)], 0);
-    let reply = talk.ask(&request)?.map(|reply| reply.text.trim().to_owned());
-    match reply {
+    let reply = talk.ask(&request)?;
+    let by = |recorded: bool| format!("{}{}", chat.model(), if recorded { ", recorded" } else { "" });
+    let by = by(reply.as_ref().is_some_and(|reply| reply.recorded));
+    match reply.map(|reply| reply.text.trim().to_owned()) {
         Some(text) if text.split_whitespace().eq(passage.text.split_whitespace()) => {
             Err(LaneError::NoOrder(format!("{} gave the passage back as it was", chat.model())))
         }
-        Some(text) if text.chars().any(char::is_alphanumeric) => Ok(Passage { text, ..passage.clone() }),
+        Some(text) if text.chars().any(char::is_alphanumeric) => {
+            Ok((Passage { text, ..passage.clone() }, by))
+        }
         _ => {
             let trouble = talk.note("so the passage stays as it is");
             Err(LaneError::NoOrder(trouble.unwrap_or_else(|| format!("{}: no text", chat.model()))))

@@ -186,7 +186,8 @@ fn pairwise(
     Ok(negation_accuracy(&one, &other, &fits_first, &fits_second))
 }
 
-/// Whether each query of a pair ranks its own passage above the other. `ids` are those of its passages in the corpus.
+/// Whether each query of a pair ranks its own passage above the other. `ids` are those of its passages in the corpus. As in NevIR's own code
+/// (`src/negations` of github.com/orionw/NevIR), the score must be greater: passages of equal scores are level, whatever their ranks.
 ///
 /// # Errors
 /// A list could not be made, or `stop` was set.
@@ -202,9 +203,12 @@ pub fn rank_pair(
             Question { id: pair.id.clone(), text: pair.queries[own].clone(), ..Question::default() };
         let mut made = Lists::to_depth(setup.corpus.len());
         let list = rank(setup, recipe, LaneQuery::neutral(&question), &mut made, stop)?;
-        let [own, other] = [ids[own], ids[1 - own]]
-            .map(|id| list.iter().position(|one| one.passage.id == id).map(|place| place + 1));
-        Ok(is_above(own, other))
+        let [own, other] = [ids[own], ids[1 - own]].map(|id| {
+            let place = list.iter().position(|one| one.passage.id == id)?;
+            Some((place + 1, list[place].score))
+        });
+        let level = own.zip(other).is_some_and(|((_, own), (_, other))| own == other);
+        Ok(!level && is_above(own.map(|(rank, _)| rank), other.map(|(rank, _)| rank)))
     };
     Ok([right(0)?, right(1)?])
 }

@@ -52,8 +52,8 @@ pub use setup::{Setup, index_terms};
 pub use sparse::SparseMatch;
 pub use sycophancy::{Sweep, Sycophancy, Tally, sweep, sycophancy};
 pub use threads::{
-    AnnotationState, Batch, Drawn, Engine, Labelling, LabelsChanged, Opened, PointsEvent, Reach, ReadEvent,
-    ReadList, Reply, SendReply, SetLabel, SetTo, Shelved, Study, Turn, Want, Written,
+    AnnotationState, AnswerEvent, Batch, Drawn, Engine, Labelling, LabelsChanged, Opened, PointsEvent, Reach,
+    ReadEvent, ReadList, Reply, SendReply, SetLabel, SetTo, Shelved, Study, Turn, Want, Written,
 };
 
 mod query {

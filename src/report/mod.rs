@@ -216,8 +216,8 @@ pub(crate) mod lists {
     //!
     //! Every lane has one TREC run and one BERDS JSONL. Two qrels files have all labels of the questions, also of passages that no lane
     //! found: `labels.qrels` says whether a passage supports any statement, `labels.div.qrels` which ones (the iteration is the statement's
-    //! number). `probabilities.jsonl` has the model's probabilities where its verdict counts. From these files alone the printed means can be
-    //! worked out again: `tools/measures/from_written.py`.
+    //! number). `probabilities.jsonl` has the model's probabilities where its verdict counts; a passage whose verdict is `unclear` is not
+    //! judged. From these files alone the printed means can be worked out again: `tools/measures/from_written.py`.
 
     use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
@@ -280,8 +280,8 @@ pub(crate) mod lists {
         results: Vec<Vec<Value>>,
         /// From question and passage to the label of every statement; `None` for a statement without one.
         labels: BTreeMap<(String, String), Vec<Option<bool>>>,
-        /// From question and passage to the model's probabilities, where its verdict counts.
-        probabilities: BTreeMap<(String, String), Value>,
+        /// From question and passage to the model's probabilities, where its verdict counts, and whether that is unclear.
+        probabilities: BTreeMap<(String, String), (Value, bool)>,
     }
 
     impl Found {
@@ -319,14 +319,14 @@ pub(crate) mod lists {
                     let (id, score) = (ranked.passage.id.clone(), f64::from(ranked.score));
                     let pair = (question.id.clone(), id.clone());
                     let verdicts = if outcome.judgments.owner(ranked.at) == By::Model {
+                        let set = outcome.judgments.support(ranked.at);
                         if let Some(chances) = outcome.judgments.chances(ranked.at) {
                             let p = match &chances {
                                 Chances::Two(p) => json!({"first, second, both, neither": p}),
                                 Chances::Each(p) => json!({"each statement": p}),
                             };
-                            self.probabilities.insert(pair, p);
+                            self.probabilities.insert(pair, (p, set.is_none()));
                         }
-                        let set = outcome.judgments.support(ranked.at);
                         set.map(|set| {
                             (0..question.perspectives.len()).map(|i| Some(set.contains(i))).collect()
                         })
@@ -394,8 +394,8 @@ pub(crate) mod lists {
             }
             put(folder, "labels.qrels", any.as_bytes())?;
             put(folder, "labels.div.qrels", each.as_bytes())?;
-            let lines = self.probabilities.iter().map(|((question, passage), p)| {
-                let line = json!({"question": question, "passage": passage, "p": p});
+            let lines = self.probabilities.iter().map(|((question, passage), (p, unclear))| {
+                let line = json!({"question": question, "passage": passage, "p": p, "unclear": unclear});
                 format!("{line}\n")
             });
             put(folder, "probabilities.jsonl", lines.collect::<String>().as_bytes())?;

@@ -15,7 +15,7 @@ use super::screens::detectors::Choosing;
 use super::screens::labelling::state::Labelling;
 use super::screens::palette::Palette;
 use super::screens::passage::Reading;
-use super::screens::reader::{Answering, Mixing, Points};
+use super::screens::reader::{AnswerSides, Answering, Mixing, Points};
 use super::screens::statements::Editing;
 use super::screens::sycophancy::SycophancyScreen;
 use super::screens::tune::Tuning;
@@ -165,6 +165,8 @@ pub struct App {
     pub answering: Answering,
     /// The key points of the question.
     pub points: Points,
+    /// The sides that the answer gives.
+    pub answer_sides: AnswerSides,
     /// The list that is mixed by hand.
     pub mixing: Mixing,
     /// The state of the screen that chooses a detector.
@@ -267,6 +269,7 @@ impl App {
             biasing: BiasState::default(),
             answering: Answering::default(),
             points: Points::default(),
+            answer_sides: AnswerSides::default(),
             mixing: Mixing::default(),
             choosing: Choosing::default(),
             detector: start.opening.detector.clone(),

@@ -13,6 +13,7 @@ use super::screens::passage::editor::WhatIf;
 use super::screens::passage::screen::Open;
 use super::screens::reader::mix::Mixer;
 use super::screens::reader::nuggets::KeyPoints;
+use super::screens::reader::sides::Sides;
 use super::screens::reader::update::Reader;
 use super::screens::statements::screen::Statements;
 use super::screens::sycophancy::lab::FramingLab;
@@ -20,7 +21,7 @@ use super::screens::sycophancy::screen::AsEitherSide;
 use super::screens::tune::update::Tune;
 
 /// All screens. The lanes come first; the order of the others does not matter.
-pub static PAGES: [&dyn Page; 15] = [
+pub static PAGES: [&dyn Page; 16] = [
     &Lanes,
     &Open,
     &WhatIf,
@@ -33,6 +34,7 @@ pub static PAGES: [&dyn Page; 15] = [
     &Reader,
     &KeyPoints,
     &Mixer,
+    &Sides,
     &Labels,
     &Detectors,
     &Help,

@@ -6,10 +6,13 @@ use std::time::Duration;
 use parallax::corpus::store::{Field, Fields, NONE};
 use parallax::corpus::{Passage, PassageIx};
 use parallax::detect::{LabelSource, PairLabels, Reading, Rule};
+use parallax::engine::answer::{Assessed, Citations, Cited, Claim, Coverage, Sentence};
 use parallax::engine::nuggets::{KeyPoint, Voice};
+use parallax::engine::{AnswerEvent, Opened, PointsEvent, ReadEvent, Reply, Turn};
 use parallax::engine::{Judgments, Opening, Ranked, Ranking, Recipe};
-use parallax::engine::{Opened, PointsEvent, ReadEvent, Reply, Turn};
+use parallax::measure::SupportSet;
 use parallax::question::{By, Question};
+use parallax::read::Answer as ReadAnswer;
 use parallax::tui::app::{App, Corpus, LaneState};
 use parallax::tui::config::{Config, Source};
 use parallax::tui::message::{Effect, Msg};
@@ -284,6 +287,40 @@ pub fn mixer(width: u16, height: u16) -> App {
     let mut app = asked(width, height);
     give_reader(&mut app, "m", false);
     press(&mut app, "rm");
+    app
+}
+
+/// The sides of an answer: two sentences give the first side, of which one cites what does not support it; nothing gives the other.
+pub fn sided(width: u16, height: u16) -> App {
+    let mut app = asked(width, height);
+    give_reader(&mut app, "m", false);
+    press(&mut app, "ra");
+    let set = |sides: &[usize]| SupportSet::of(sides.iter().copied()).unwrap();
+    let sentence = |text: &str, cites: &[usize], sides, cited, found: &[usize]| Sentence {
+        claim: Claim { text: text.into(), cites: cites.to_vec() },
+        sides,
+        cited,
+        found: Some(found.to_vec()),
+    };
+    let cited = |supported, precise: &[bool]| Some(Cited { supported, precise: precise.to_vec() });
+    let sentences = vec![
+        sentence("Elephants die young in zoos.", &[0, 2], set(&[0]), cited(true, &[true, false]), &[0]),
+        sentence("No cage is kind.", &[1], set(&[0]), cited(false, &[false]), &[3]),
+        sentence("Visitors like the apes.", &[], set(&[]), None, &[]),
+    ];
+    let citations = Citations::of(sentences.iter().map(|own| own.cited.as_ref()));
+    let assessed = Assessed {
+        answer: ReadAnswer {
+            text: "Elephants die young in zoos [1][3]. …".into(), ..ReadAnswer::default()
+        },
+        coverage: Coverage { list: set(&[0, 1]), answer: set(&[0]), m: 2 },
+        aware: false,
+        sentences,
+        citations,
+    };
+    let event = AnswerEvent::Judged(Ok(Box::new((assessed, "by the model".into()))));
+    let number = app.answer_sides.number;
+    update(&mut app, Msg::Engine(Reply::Answered { number, event }));
     app
 }
 

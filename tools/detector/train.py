@@ -34,7 +34,7 @@ STAGE = {
         "semi-automatic-wiki-alone": .03, "fever": .02, "healthver": .02, "climate-fever": .01, "argq": .11, "argq-long": .02,
         "perspectrum": .09, "perspectrum-other": .01, "kpa": .03, "kpa-other": .01, "iam": .04, "rfd": .01, "arguana": .02,
         "debate": .03, "debate-point": .01},
-    2: {"labels": .21, "web": .12, "written": .11, "contrast": .065, "written-other": .05, "rfd": .01, "arguana": .01, "debate": .01,
+    2: {"labels": .32, "web": .08, "written": .09, "contrast": .09, "written-other": .05, "rfd": .01, "arguana": .01, "debate": .01,
         "argq": .006, "argq-long": .004, "perspectrum": .01, "debate-point": .003, "arguana-point": .003, "lingnli": .008, "mnli": .004,
         "counterfactual-snli": .004, "healthver": .002, "climate-fever": .002},
 }

@@ -48,8 +48,10 @@ def read(folder):
     for line in (folder / "labels.div.qrels").read_text().splitlines():
         question, perspective, passage, label = line.split()
         labels[(question, passage)][int(perspective) - 1] = int(label) > 0
-    chances = {(one["question"], one["passage"]): one["p"] for one in read_lines(folder / "probabilities.jsonl")}
-    return questions, runs, labels, chances
+    verdicts = read_lines(folder / "probabilities.jsonl")
+    chances = {(one["question"], one["passage"]): one["p"] for one in verdicts}
+    unclear = {(one["question"], one["passage"]) for one in verdicts if one["unclear"]}
+    return questions, runs, labels, chances, unclear
 
 
 def file_name(lane):
@@ -348,7 +350,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tolerance", type=float, default=1e-6)
     args = parser.parse_args()
-    questions, runs, labels, chances = read(args.folder)
+    questions, runs, labels, chances, unclear = read(args.folder)
     table = json.loads((args.folder / "table.json").read_text())
     pools = defaultdict(dict)
     for question, passage in labels:
@@ -390,9 +392,12 @@ def main():
                     check(f"{what} high", cell["high"], high)
                 if "@" in name:
                     k = int(name.split("@")[1])
-                    looked = [row for own, one in zip(rows.values(), by_question) if one is not None for row in own[:k]]
+                    # An unclear passage has probabilities, but no verdict.
+                    looked = [row is not None and (question, passage) not in unclear
+                              for (question, own), one in zip(rows.items(), by_question) if one is not None
+                              for row, passage in zip(own[:k], run.get(question, []))]
                     if looked and cell.get("judged") is not None:
-                        check(f"{what} judged", cell["judged"], sum(row is not None for row in looked) / len(looked))
+                        check(f"{what} judged", cell["judged"], sum(looked) / len(looked))
                 if cell.get("doubt"):
                     skipped[f"{own_table['suite']} {name}: the interval that draws verdicts"] += 1
                 if re.match(r"(alpha_nDCG|ERR_IA|StRecall|P_IA)", name) and not chances:

@@ -52,6 +52,8 @@ picture reader 140x40 "${asked}r<Wait>"
 picture framing 140x40 "${asked}lyw<Wait>jjj"
 picture what-if 140x40 "${asked}l<Enter><Wait>c<Wait><Down><Wait>"
 picture key-points 140x40 "${asked}K<Wait>"
+# The answer is written by hand, and says so.
+picture answer-sides 140x40 "${asked}ra<Wait>" --answers tools/pictures/answers-by-hand.jsonl
 picture mixer 140x40 "${asked}rm<Wait>"
 picture help 140x40 "${asked}?"
 "$PARALLAX" demo tools/pictures/tour.session.jsonl --out docs/pictures/tour.svg

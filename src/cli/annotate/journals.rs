@@ -455,7 +455,7 @@ pub fn remap(common: &Common, args: &Remap) -> anyhow::Result<ExitCode> {
         for (key, why) in &found.lost {
             let why = match why {
                 Lost::NoSuchText => "no passage has its text",
-                Lost::Otherwise => "there is another label already",
+                Lost::OtherLabel => "there is another label already",
                 Lost::Conflict => "its labels conflict; label it again first",
             };
             let (by, question, passage) =

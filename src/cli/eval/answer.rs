@@ -11,11 +11,11 @@ use serde_json::json;
 use crate::cli::eval::args::{Eval, check_thresholds};
 use crate::cli::eval::lanes::{LaneNotes, Lanes, name_the_model};
 use crate::cli::options::Common;
-use crate::detect::LabelSource;
-use crate::engine::answer::{Citations, Claim, Coverage, Judge, JudgeError, claims, is_aware};
+use crate::engine::answer::{Assessed, Coverage, Judge, Sentence};
 use crate::engine::{Depth, Ranked, Shares, readers};
 use crate::measure::SupportSet;
-use crate::read::{Answer, Answers, Context, Reader};
+use crate::question::Question;
+use crate::read::{Answers, Context, Reader};
 use crate::report::lists::{make_folder, put};
 use crate::report::means::{Values, rows};
 use crate::report::table::{Cell, Head, Row, Table};
@@ -78,25 +78,15 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
                     [None; COLUMNS.len()]
                 }
                 Ok(answer) => {
-                    let claims = claims(&answer.text, passages.len());
                     let list = sides.fold(SupportSet::EMPTY, SupportSet::union);
-                    let m = question.perspectives.len();
-                    match judge_answer(&judge, &answer, &claims, &passages, (list, m)) {
-                        Err(JudgeError::Stopped(_)) => return Ok(None),
+                    match judge.assess(answer, list, &passages) {
+                        Err(error) if error.is_stop() => return Ok(None),
                         Err(error) => return Err(error.into()),
-                        Ok((coverage, citations)) => {
-                            pairs[lane].push(coverage);
-                            let line = json!({
-                                "question": question.text,
-                                "lane": lanes.recipes[lane].to_string(),
-                                "k": passages.len(),
-                                "passages": passages.iter().map(|one| &one.passage.id).collect::<Vec<_>>(),
-                                "answer": answer.text,
-                                "list_sides": coverage.list.iter().collect::<Vec<_>>(),
-                                "answer_sides": coverage.answer.iter().collect::<Vec<_>>(),
-                            });
-                            let _ = writeln!(lines, "{line}");
-                            measured(&answer, coverage, citations)
+                        Ok(assessed) => {
+                            pairs[lane].push(assessed.coverage);
+                            let lane = lanes.recipes[lane].to_string();
+                            let _ = writeln!(lines, "{}", line(&question.text, &lane, &passages, &assessed));
+                            measured(&assessed)
                         }
                     }
                 }
@@ -113,9 +103,8 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let mut rows = rows(names.iter().cloned(), values, &lanes.compared_with(), failed, judged)?;
     lane_notes.name(&mut rows);
     name_the_model(&mut rows, &sources);
-    // The judge of answers and citations is the model, whichever labels count for the list.
-    let by_model = Shares { model: 1, ..Shares::default() };
-    let error = lanes.setup.model_warning(LabelSource::Model, by_model, &[])?.unwrap_or_default();
+    let none = Question::default();
+    let error = Judge { setup: &lanes.setup, question: &none, stop: &lanes.stop }.error()?;
     let mut notes = vec![
         format!("{} answers from the first {k}; the sides of an answer and its citations: {error}", reader.name()),
         "List, Answer: the share of the statements that the list supports, that the answer's sentences support; Kept, Dropped: of the list's \
@@ -139,31 +128,45 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     }))
 }
 
-fn judge_answer(
-    judge: &Judge<'_>,
-    answer: &Answer,
-    claims: &[Claim],
-    read: &[Context],
-    (list, m): (SupportSet, usize),
-) -> Result<(Coverage, Citations), JudgeError> {
-    let coverage = Coverage { list, answer: judge.sides(answer, claims)?, m };
-    Ok((coverage, judge.citations(claims, read)?))
+/// A line of `answers.jsonl`. Numbers of passages are from 1, as the answer cites them.
+fn line(question: &str, lane: &str, read: &[Context], assessed: &Assessed) -> serde_json::Value {
+    let numbers = |places: &[usize]| places.iter().map(|place| place + 1).collect::<Vec<_>>();
+    let sides = |set: SupportSet| set.iter().collect::<Vec<_>>();
+    let sentence = |own: &Sentence| {
+        json!({
+            "text": own.claim.text,
+            "sides": sides(own.sides),
+            "cites": numbers(&own.claim.cites),
+            "supported": own.cited.as_ref().map(|cited| cited.supported),
+            "found_in": own.found.as_deref().map(numbers),
+        })
+    };
+    json!({
+        "question": question,
+        "lane": lane,
+        "k": read.len(),
+        "passages": read.iter().map(|one| &one.passage.id).collect::<Vec<_>>(),
+        "answer": assessed.answer.text,
+        "list_sides": sides(assessed.coverage.list),
+        "answer_sides": sides(assessed.coverage.answer),
+        "sentences": assessed.sentences.iter().map(sentence).collect::<Vec<_>>(),
+    })
 }
 
 /// The values of an answer, in the order of [`COLUMNS`]. A refusal has no citations to measure.
-fn measured(answer: &Answer, coverage: Coverage, citations: Citations) -> [Option<f64>; 9] {
-    let refused = answer.is_refusal();
-    let cited = |value: Option<f64>| value.filter(|_| !refused);
+fn measured(assessed: &Assessed) -> [Option<f64>; 9] {
+    let Assessed { answer, coverage, aware, citations, .. } = assessed;
+    let flag = |is: bool| Some(f64::from(u8::from(is)));
     [
         Some(coverage.of_list()),
         Some(coverage.of_answer()),
         Some(coverage.retained() as f64),
         Some(coverage.dropped() as f64),
         Some(coverage.added() as f64),
-        Some(f64::from(u8::from(!refused && is_aware(&answer.text, coverage.answer)))),
-        cited(citations.recall),
-        cited(citations.precision),
-        Some(f64::from(u8::from(refused))),
+        flag(*aware),
+        citations.recall,
+        citations.precision,
+        flag(answer.is_refusal()),
     ]
 }
 
@@ -197,18 +200,31 @@ fn by_list(names: &[String], pairs: &[Vec<Coverage>], k: usize) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::Passage;
+    use crate::engine::{Opening, Setup};
+    use crate::read::Answer;
+    use crate::work::Stop;
 
     #[test]
     fn a_refusal_gives_no_side_and_has_no_citations_to_measure() {
-        let answer = |text: &str| Answer { text: text.into(), ..Answer::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let opening = Opening { data_dir: folder.path().to_owned(), ..Opening::default() };
+        let stop = Stop::never();
+        let setup = Setup::open(&opening, &|_| (), &stop).unwrap();
+        let question = &setup.questions[0];
         let both = SupportSet::of([0, 1]).unwrap();
-        let citations = Citations { recall: Some(0.0), precision: None };
-        let coverage = Coverage { list: both, answer: SupportSet::EMPTY, m: 2 };
-        let refused = measured(&answer("I cannot say; the debate goes on."), coverage, citations);
-        assert_eq!(refused[..6], [Some(1.0), Some(0.0), Some(0.0), Some(2.0), Some(0.0), Some(0.0)]);
-        assert_eq!((refused[6], refused[8]), (None, Some(1.0)));
-        let whole = Coverage { answer: both, ..coverage };
-        assert_eq!(measured(&answer("Yes and no."), whole, citations)[5..7], [Some(1.0), Some(0.0)]);
+        let judge = Judge { setup: &setup, question, stop: &stop };
+        let answer = |text: &str| Answer { text: text.into(), ..Answer::default() };
+        let refused = judge.assess(answer("I cannot say; the debate goes on [1]."), both, &[]).unwrap();
+        let values = measured(&refused);
+        assert_eq!(values[..6], [Some(1.0), Some(0.0), Some(0.0), Some(2.0), Some(0.0), Some(0.0)]);
+        assert_eq!((values[6], values[7], values[8]), (None, None, Some(1.0)));
+        let read = Context::list([Arc::new(Passage { text: "Bears pace.".into(), ..Passage::default() })]);
+        let whole = judge.assess(answer("Critics object. They pace [1]."), both, &read).unwrap();
+        assert_eq!((whole.sentences.len(), whole.aware), (2, true));
+        let written = line("Why?", "bm25", &read, &whole);
+        assert_eq!(written["sentences"][1]["cites"], json!([1]));
+        assert_eq!(written["sentences"][0]["supported"], json!(null), "it cites nothing");
     }
 
     /// Two answers from lists with both sides give one and both of two, one from a list with one side gives it: 3/4 and 1/2.

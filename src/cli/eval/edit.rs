@@ -85,7 +85,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
                     of += 1;
                     let edited = match edit {
                         Edit::Rewritten => match rewrite(&lanes.setup, &own.passage, &lanes.stop) {
-                            Ok(passage) => passage,
+                            Ok((passage, _)) => passage,
                             Err(error) if error.is_stop() => return Ok(None),
                             Err(error) => {
                                 let error = error.to_string();

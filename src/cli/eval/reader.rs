@@ -1,5 +1,5 @@
 //! `eval reader`: what a reader concludes from the first k. Questions with gold answers are read one after another, from the passages
-//! that they bring or from those that lanes retrieve (Oh and Thorne).
+//! that they bring or from those that lanes retrieve (Oh and Thorne). Without gold answers it prints which side the reader takes (`bias`).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     bias::stances(common, args)
 }
 
-/// What is done with every list besides reading it at each k.
+/// What is done with every list.
 struct Plan {
     k: usize,
     analyses: Vec<Analysis>,
@@ -335,7 +335,7 @@ impl Pool {
         Ok(Some((gold, all)))
     }
 
-    /// A seeded draw of passages that are not the question's own: of the corpus, or of a question and then of its passages.
+    /// A seeded draw of passages that are not the question's own: from the corpus, or from the passages of a drawn question.
     fn drawn(&self, lane: &ReadLane, at: usize) -> Vec<Arc<Passage>> {
         let mut draw = SplitMix64::new(at as u64);
         let mut found: Vec<Arc<Passage>> = Vec::new();
@@ -404,7 +404,7 @@ fn read_case(
     let mut readings = Readings { reader, case, passages, known, said: answers.clone() };
     let alone = readings.of(&[], stop)?;
     let given = plan.types.as_ref().map(|types| types.of(case, &lane.name, passages));
-    // A passage without a type in the file is in no probe.
+    // A passage without a type in the file is in no probe, unless the list has no definite or soft positive: then a probe keeps all.
     let effects = match &given {
         None => own.effects(),
         Some(given) => given.iter().map(|effect| effect.unwrap_or(Effect::DefiniteNegative)).collect(),

@@ -2,7 +2,7 @@
 //!
 //! | thread | does |
 //! | --- | --- |
-//! | `terms` | opens the corpus, then ranks the lanes of the newest query that need no vectors |
+//! | `terms` | opens the corpus, then ranks the BM25 lanes without switches of the newest query |
 //! | `models` | ranks the other lanes, then judges the first k rank by rank, asks every lane as either side, and judges deeper |
 //! | `server_lanes` | runs beside `models`: ranks the lanes that wait for a server |
 //! | `embedder` | embeds a corpus that has no vectors yet |
@@ -24,7 +24,8 @@ mod work;
 pub use engine::Engine;
 pub use orders::{Batch, Labelling, Reach, ReadList, SetLabel, SetTo, Study, Turn, Want};
 pub use reply::{
-    AnnotationState, Drawn, LabelsChanged, Opened, PointsEvent, ReadEvent, Reply, SendReply, Shelved, Written,
+    AnnotationState, AnswerEvent, Drawn, LabelsChanged, Opened, PointsEvent, ReadEvent, Reply, SendReply,
+    Shelved, Written,
 };
 
 mod engine {

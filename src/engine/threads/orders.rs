@@ -65,6 +65,8 @@ pub enum Batch {
     Framing(Query, Option<Vec<Framed>>),
     /// Score and judge a passage of this lane as it is, and as it was edited; either may be known already.
     Edit(Recipe, Box<[Option<Draft>; 2]>),
+    /// Let the language model write this passage anew.
+    Rewrite(Passage),
     /// Run every question of the set on every lane.
     Compare(Query),
     /// Judge passages that are to be labelled; their questions come with them.
@@ -81,6 +83,8 @@ pub enum Batch {
     Bias(Query, bool),
     /// Find the key points of a question: these labels count, and these passages are judged.
     KeyPoints(Question, LabelSource, Vec<(PassageIx, SupportSet)>),
+    /// Let the reader answer the question from a list that supports these statements, and judge the answer.
+    Answer(Question, SupportSet, Vec<Context>),
     /// Let the reader say of each list which of two statements it supports; the question comes first.
     Lists(String, [String; 2], Vec<Vec<Context>>),
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use super::orders::Turn;
 use crate::annotate::{Decision, Entry, History, Item, Order, View};
-use crate::corpus::PassageIx;
 use crate::corpus::store::Fields;
+use crate::corpus::{Passage, PassageIx};
 use crate::detect::{EvidenceSentence, Rule};
 use crate::encode::Source;
+use crate::engine::answer::Assessed;
 use crate::engine::compare::Compared;
 use crate::engine::detectors::DetectorEvent;
 use crate::engine::edit::Drafted;
@@ -172,6 +173,13 @@ pub enum Reply {
         /// The model's verdicts, under passage 0, or why there are none; `None` if they come later.
         judged: Option<Result<Arc<Judgments>, String>>,
     },
+    /// The language model wrote a passage anew.
+    Rewritten {
+        /// The batch.
+        number: u64,
+        /// The passage and the model's name, or why there is none.
+        written: Result<(Passage, String), String>,
+    },
     /// A question of the set was run on every lane.
     Compared {
         /// The batch.
@@ -235,6 +243,13 @@ pub enum Reply {
         /// Its answer, or why there is none; then no more lists are read.
         answer: Result<Answer, String>,
     },
+    /// The reader has answered from a list, or its answer is judged.
+    Answered {
+        /// The batch.
+        number: u64,
+        /// The step.
+        event: AnswerEvent,
+    },
     /// The key points of a question are being found, or are found.
     KeyPoints {
         /// The batch.
@@ -289,6 +304,15 @@ pub enum PointsEvent {
     Progress(Progress),
     /// All key points, or why there are none.
     Found(Result<Vec<KeyPoint>, String>),
+}
+
+/// A step from a list to the sides of an answer.
+#[derive(Clone, Debug)]
+pub enum AnswerEvent {
+    /// The answer, not judged yet.
+    Read(Answer),
+    /// The answer, judged, with what is known of the judge's errors; or why there is none.
+    Judged(Result<Box<(Assessed, String)>, String>),
 }
 
 /// A step of reading a list.

@@ -5,15 +5,16 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use super::orders::{Batch, Order, Reach, ReadList, Shared, Study, Turn, Want};
-use super::reply::{Opened, PointsEvent, ReadEvent, Reply, SendReply, Shelved};
+use super::reply::{AnswerEvent, Opened, PointsEvent, ReadEvent, Reply, SendReply, Shelved};
 use crate::annotate::Item;
 use crate::corpus::PassageIx;
 use crate::detect::evidence;
 use crate::detect::{DetectError, LabelSource, PairLabels};
 use crate::encode::Named;
+use crate::engine::answer::Judge;
 use crate::engine::compare::compare;
 use crate::engine::detectors::{DetectorEvent, detectors, fetch_detector, language_models};
-use crate::engine::edit::{Draft, judge_draft, score_draft};
+use crate::engine::edit::{Draft, judge_draft, rewrite, score_draft};
 use crate::engine::explain::{explain, index_entry};
 use crate::engine::framing::{framing, worded};
 use crate::engine::judgments::Judgments;
@@ -227,6 +228,8 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
             | Batch::Corpora
             | Batch::KeyPoints(..)
             | Batch::Lists(..)
+            | Batch::Answer(..)
+            | Batch::Rewrite(_)
             | Batch::Fetch(_) => &[],
         };
         let mut missing = lanes
@@ -292,6 +295,15 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
                     found => reply(PointsEvent::Found(found.map_err(|error| error.to_string()))),
                 }
             }
+            Batch::Answer(question, list, passages) => {
+                let reply = |event| send(Reply::Answered { number, event });
+                let judge = Judge { setup, question: &question, stop: &stop };
+                let on_answer = |answer: &Answer| reply(AnswerEvent::Read(answer.clone()));
+                match judge.read_and_assess(list, &passages, &on_answer) {
+                    Err(error) if error.is_stop() => {}
+                    done => reply(AnswerEvent::Judged(done.map(Box::new).map_err(|error| error.to_string()))),
+                }
+            }
             Batch::Compare(plan) => over_set(setup, &plan, number, &stop, send),
             Batch::Bias(plan, set) => {
                 let counted = setup.fields(&|progress| send(Reply::Progress(progress)), &stop);
@@ -303,6 +315,12 @@ pub(super) fn batch_worker(shared: &Shared, send: &SendReply) {
                 }
             }
             Batch::Edit(recipe, drafts) => edit(setup, number, &recipe, *drafts, &stop, send),
+            Batch::Rewrite(passage) => {
+                let done = rewrite(setup, &passage, &stop).map_err(|error| error.to_string());
+                if !stop.is_set() {
+                    send(Reply::Rewritten { number, written: done });
+                }
+            }
             Batch::Framing(plan, wordings) => reframe(setup, number, &plan, wordings, &stop, send),
             Batch::Sycophancy(plan) => {
                 for (lane, recipe) in plan.lanes.iter().enumerate() {

@@ -55,6 +55,8 @@ pub enum Action {
     NextEdit,
     /// Make the edit by rule before.
     PreviousEdit,
+    /// Have a language model write the passage anew.
+    RewriteEdit,
     /// Go back to the words as they are.
     ResetEdit,
     /// Show only passages that contain certain words.
@@ -125,6 +127,8 @@ pub enum Action {
     Mix,
     /// Have mixed lists read at every share of the first side.
     SweepMix,
+    /// Show which sides the answer gives, and where it is supported.
+    AnswerSides,
     /// Show the key points of the question.
     KeyPoints,
     /// Type another name for the key point.
@@ -296,6 +300,8 @@ pub enum Context {
     Answer,
     /// The mixer.
     Mixer,
+    /// The sides of the answer.
+    AnswerSides,
     /// The key points.
     KeyPoints,
     /// The name of a key point being typed.
@@ -329,6 +335,7 @@ impl Action {
             Action::Answers => Context::Answer,
             Action::KeyPoints => Context::KeyPoints,
             Action::Mix => Context::Mixer,
+            Action::AnswerSides => Context::AnswerSides,
             Action::ChooseDetector => Context::Detectors,
             Action::Help => Context::Help,
             _ => return None,
@@ -364,6 +371,7 @@ impl Context {
             Context::Answer => "reader",
             Context::KeyPoints => "list of key points",
             Context::Mixer => "mixer",
+            Context::AnswerSides => "sides of an answer",
             Context::PointName => "naming a key point",
             Context::Detectors => "detectors",
             Context::Toward => "typing a perspective",
@@ -458,27 +466,6 @@ pub(in crate::tui) mod shared {
     pub const fn label_source(context: Context) -> Binding {
         let help = "let other labels count: auto, model, gold, human";
         bind(context, &["L"], Action::NextLabelSource, "labels", help)
-    }
-
-    /// The keys that label the passage under the cursor.
-    pub const fn labels(context: Context) -> [Binding; 8] {
-        let undo = "undo the last act: lane, switch, k, label, statements";
-        [
-            bind(context, &["s"], Action::LabelSupport, "▲", "label: it supports the first side"),
-            bind(context, &["o"], Action::LabelOppose, "▼", "label: it supports the other side"),
-            bind(context, &["b"], Action::LabelBoth, "", "label: it supports both sides"),
-            bind(context, &["0"], Action::LabelNone, "", "label: it supports no statement"),
-            bind(
-                context,
-                &["1", "2", "3", "4", "5", "6", "7", "8", "9"],
-                Action::ToggleLabel(0),
-                "",
-                "label: it supports the statement of that number, or no longer",
-            ),
-            bind(context, &["N"], Action::NextLabelPage, "", "let 1–9 label the next nine statements"),
-            bind(context, &["u"], Action::Undo, "undo", undo),
-            bind(context, &["U", "<C-r>"], Action::Redo, "", "do it again"),
-        ]
     }
 
     pub const fn save_frame(context: Context) -> Binding {

@@ -20,7 +20,7 @@ const ANYWHERE: &[Binding] = &[
 ];
 
 /// The keys of each screen.
-const PARTS: [&[Binding]; 17] = [
+const PARTS: [&[Binding]; 18] = [
     lanes::KEYS,
     &lanes::LABELS,
     passage::KEYS,
@@ -33,6 +33,7 @@ const PARTS: [&[Binding]; 17] = [
     reader::KEYS,
     reader::POINT_KEYS,
     reader::MIX_KEYS,
+    reader::SIDE_KEYS,
     labelling::KEYS,
     detectors::KEYS,
     palette::KEYS,

@@ -1,6 +1,7 @@
 //! Switches and instruments.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use parallax::corpus::Passage;
 use parallax::engine::{Batch, SparseMatch};
 use parallax::tui::message::Effect;
 use parallax::tui::theme::{Code, Meaning};
@@ -154,6 +155,48 @@ fn an_edit_that_empties_a_passage_says_so_and_late_answers_of_other_words_are_dr
     assert!(drafts[1].as_ref().unwrap().question.text.ends_with("??"), "{drafts:?}");
     assert!(matches!(press(&mut app, "<Esc>").as_slice(), [Effect::StopBatch(_)]));
     assert_eq!(app.screen, Screen::PASSAGE);
+}
+
+#[test]
+fn a_language_model_writes_the_passage_anew_and_escape_stops_it() {
+    let mut app = asked(100, 30);
+    press(&mut app, "<Enter>c");
+    let own = app.reading.editor.text.value().to_owned();
+    let text = |app: &App| frame(app, COLOURED).unwrap().dump(false);
+    let rewritten = |app: &mut App, number, written: Result<&str, &str>| {
+        let passage = |text: &str| (Passage { text: text.into(), ..Passage::default() }, "m".to_owned());
+        let written = written.map(passage).map_err(str::to_owned);
+        update(app, Msg::Engine(Reply::Rewritten { number, written }))
+    };
+    let effects = press(&mut app, "<C-l>");
+    let [Effect::Batch(number, Batch::Rewrite(passage))] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(passage.text.starts_with(&own[..20]) && text(&app).contains("Esc gives up"), "{}", text(&app));
+    assert!(press(&mut app, "<C-l>").is_empty(), "it is being written");
+    let stopped = press(&mut app, "<Esc>");
+    assert!(matches!(stopped.as_slice(), [Effect::Batch(_, Batch::Edit(..))]), "{stopped:?}");
+    assert!(app.screen != Screen::PASSAGE && app.reading.editor.text.value() == own);
+    assert!(rewritten(&mut app, *number, Ok("late")).is_empty(), "it was stopped");
+    assert_eq!(app.reading.editor.text.value(), own);
+    press(&mut app, "<C-l>");
+    let number = app.reading.editor.rewriting.unwrap();
+    assert!(matches!(
+        rewritten(&mut app, number, Ok("Zoos keep animals safe.")).as_slice(),
+        [Effect::Batch(_, Batch::Edit(..))]
+    ));
+    assert!(text(&app).contains("rewritten by m") && text(&app).contains("Zoos keep animals safe."));
+    press(&mut app, "<C-l>");
+    let number = app.reading.editor.rewriting.unwrap();
+    rewritten(&mut app, number, Err("name one with --llm"));
+    assert!(text(&app).contains("name one with --llm"), "{}", text(&app));
+    press(&mut app, "<Esc>");
+    assert_eq!(app.screen, Screen::PASSAGE);
+}
+
+#[test]
+fn the_sides_of_an_answer_beside_its_sentences() {
+    looks("answer-sides-140x40", &stage::sided(140, 40), COLOURED);
+    looks("answer-sides-80x24", &stage::sided(80, 24), COLOURED);
+    looks("answer-sides-40x12", &stage::sided(40, 12), COLOURED);
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn in_ascii_mode_every_screen_draws_only_ascii() {
         what_if,
         stage::pointed,
         stage::mixer,
+        stage::sided,
         comparing,
         biased,
         biased_set,
@@ -146,6 +147,7 @@ fn instruments_are_drawn_in_every_size() {
     draws_every_size(what_if);
     draws_every_size(stage::pointed);
     draws_every_size(stage::mixer);
+    draws_every_size(stage::sided);
     draws_every_size(comparing);
     draws_every_size(biased_set);
     draws_every_size(|width, height| {

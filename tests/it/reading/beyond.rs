@@ -1,14 +1,14 @@
-//! Key points and mixed lists: their screens, `eval nuggets` and `eval mix`.
+//! Key points, mixed lists and the sides of an answer: their screens, `eval nuggets` and `eval mix`.
 
 use std::sync::Arc;
 
-use parallax::engine::{PointsEvent, Reply};
+use parallax::engine::{AnswerEvent, PointsEvent, Reply};
 use parallax::tui::message::Msg;
 use parallax::tui::theme::{Look, Theme};
 use parallax::tui::update::update;
 
 use super::*;
-use crate::stage::{mixer, pointed};
+use crate::stage::{mixer, pointed, sided};
 
 fn text(app: &App) -> String {
     parallax::tui::frame(app, Theme::of(Look::Terminal)).unwrap().dump(false)
@@ -151,6 +151,82 @@ fn the_reader_says_what_the_list_concludes_and_a_sweep_draws_its_curve() {
     // Without repeats, only the shares with passages enough are read.
     let (.., lists) = ordered(&mut app, "-w");
     assert!(lists <= both, "{lists} of {}", both + 1);
+}
+
+#[test]
+fn the_sides_of_an_answer_say_what_was_dropped_and_where_each_sentence_is_supported() {
+    let app = sided(140, 40);
+    assert_eq!(app.screen, Screen::SIDES);
+    let shown = text(&app);
+    for part in [
+        "▲  kept",
+        "▼  dropped",
+        "list 2 of 2 sides, answer 1: 1 dropped, 0 added",
+        "it does not show that the matter is disputed",
+        "citation recall .33",
+        "citation precision .33",
+        "judged by the model",
+        "[1] supports it, [3] adds nothing",
+        "[2] does not support it; also in 4",
+        "cites nothing; no passage read supports it alone",
+        "cited by 1",
+    ] {
+        assert!(shown.contains(part), "no {part} in {shown}");
+    }
+}
+
+#[test]
+fn an_answer_is_read_again_given_up_and_never_shown_for_another_list() {
+    let mut app = asked(140, 40);
+    press(&mut app, "ra");
+    assert!(
+        app.notice.as_ref().is_some_and(|notice| notice.contains("nothing answers here")),
+        "{:?}",
+        app.notice
+    );
+    let mut app = sided(140, 40);
+    press(&mut app, "<Tab>");
+    assert!(text(&app).contains("has this list answered from"), "{}", text(&app));
+    press(&mut app, "<S-Tab>");
+    assert!(text(&app).contains("supports it"), "the first lane's answer is still there: {}", text(&app));
+    press(&mut app, "+");
+    assert!(text(&app).contains("has this list answered from"), "another k is another list");
+    let effects = press(&mut app, "<Enter>");
+    let Some(Effect::Batch(number, Batch::Answer(question, list, passages))) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!((question.text.as_str(), list.len(), passages.len()), (QUESTION, 2, 6));
+    let say = |app: &mut App, number, event| {
+        update(app, Msg::Engine(Reply::Answered { number, event }));
+        text(app)
+    };
+    let late = AnswerEvent::Judged(Err("late".into()));
+    assert!(say(&mut app, number - 1, late).contains("answering"), "of an earlier batch");
+    assert!(
+        say(&mut app, *number, AnswerEvent::Read(said("Zoos teach.")))
+            .contains("judging … Enter gives it up")
+    );
+    assert!(matches!(press(&mut app, "<Enter>").as_slice(), [Effect::StopBatch(_)]));
+    assert!(text(&app).contains("given up"), "{}", text(&app));
+    let effects = press(&mut app, "<Enter>");
+    let Some(Effect::Batch(number, _)) = effects.last() else { panic!("{effects:?}") };
+    let failed = AnswerEvent::Judged(Err("the server is gone".into()));
+    assert!(say(&mut app, *number, failed).contains("the server is gone"));
+    press(&mut app, "<Esc>");
+    assert_eq!(app.screen, Screen::READER);
+}
+
+#[test]
+fn with_recorded_answers_the_sides_are_judged_in_the_program_and_said_to_be_recorded() {
+    let place = TempDir::new().unwrap();
+    let answers = place.path().join("answers.jsonl");
+    let line = "{\"question\":\"Should zoos be banned?\",\"k\":5,\"answer\":\"Zoos should be banned [1]. Critics object.\"}\n";
+    fs::write(&answers, line).unwrap();
+    let opening = Opening { answers: Some(answers), ..Opening::default() };
+    let shown = played(opening, "ra<Wait>");
+    assert!(shown.contains("recorded in") && shown.contains("Critics object."), "{shown}");
+    assert!(shown.contains("it shows that the matter is disputed"), "{shown}");
+    assert!(shown.contains("cites nothing"), "{shown}");
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {

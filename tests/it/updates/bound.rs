@@ -77,6 +77,7 @@ fn states() -> Vec<App> {
         after(crate::stage::pointed(140, 40), "j"),
         after(crate::stage::pointed(140, 40), "jxr"),
         after(crate::stage::mixer(140, 40), "j"),
+        after(crate::stage::sided(140, 40), "j"),
         after(labelling(), "j"),
         after(labelling(), "lj"),
         after(labelling(), "t"),

@@ -19,7 +19,7 @@ use crate::tui::widgets::text::{columns_of, wrap};
 /// Columns of the keys, unless they need more.
 const KEYS: usize = 18;
 
-/// On a screen with fewer columns, the keys have half of theirs.
+/// Below this width the column of keys is half as wide.
 const NARROW: usize = 60;
 
 /// The help screen.

@@ -14,6 +14,27 @@ impl Screen {
     pub const LABELLING: Screen = Screen("labelling");
 }
 
+/// The keys that label the passage under the cursor.
+pub const fn label_keys(context: Context) -> [Binding; 8] {
+    let undo = "undo the last act: lane, switch, k, label, statements";
+    [
+        bind(context, &["s"], Action::LabelSupport, "▲", "label: it supports the first side"),
+        bind(context, &["o"], Action::LabelOppose, "▼", "label: it supports the other side"),
+        bind(context, &["b"], Action::LabelBoth, "", "label: it supports both sides"),
+        bind(context, &["0"], Action::LabelNone, "", "label: it supports no statement"),
+        bind(
+            context,
+            &["1", "2", "3", "4", "5", "6", "7", "8", "9"],
+            Action::ToggleLabel(0),
+            "",
+            "label: it supports the statement of that number, or no longer",
+        ),
+        bind(context, &["N"], Action::NextLabelPage, "", "let 1–9 label the next nine statements"),
+        bind(context, &["u"], Action::Undo, "undo", undo),
+        bind(context, &["U", "<C-r>"], Action::Redo, "", "do it again"),
+    ]
+}
+
 /// The keys.
 pub const KEYS: &[Binding] = &[
     bind(Context::Annotate, &["s"], Action::LabelSupport, "▲", "it supports the first side; on to the next"),

@@ -125,10 +125,7 @@ fn sentence(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, widt
         vec![span(format!("{}/{} judged", figures.judged, figures.returned), Meaning::Warn, theme)]
     };
     let [in_words, brief] = [false, true].map(|brief| counts(app, &lane.marks, theme, brief));
-    // The words give way to a difference and to what is still open, and Prec@k gives way to the words.
-    let matters = right.len() > 1 || !figures.complete();
-    let needed = if matters { width_of(&right) + 1 } else { 1 };
-    let left = if width_of(&in_words) + needed > width { brief } else { in_words };
+    let left = if width_of(&in_words) + 1 + width_of(&right) > width { brief } else { in_words };
     let right = if width_of(&left) + 1 + width_of(&right) > width { Vec::new() } else { right };
     ends(left, right, width)
 }
@@ -164,7 +161,7 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
             let [first, other] = sides;
             vec![
                 vec![plain("both sides are there: "), ranks(first), plain(", "), ranks(other)],
-                vec![plain("both sides: "), ranks(first), plain(" "), ranks(other)],
+                vec![plain("first "), ranks(first), plain(", "), ranks(other)],
                 vec![plain("both sides")],
             ]
         }

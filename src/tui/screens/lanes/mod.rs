@@ -17,6 +17,7 @@ use crate::engine::{Change, Doubt, Figures, Ranking};
 use crate::question::Question;
 use crate::report::marks::Mark;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
+use crate::tui::screens::labelling::label_keys;
 
 impl Screen {
     /// The question and its lanes.
@@ -107,7 +108,7 @@ impl Inputs {
 }
 
 /// The keys that label the passage under the cursor.
-pub const LABELS: [Binding; 8] = shared::labels(Context::Lanes);
+pub const LABELS: [Binding; 8] = label_keys(Context::Lanes);
 
 /// The keys.
 pub const KEYS: &[Binding] = &[
@@ -201,7 +202,7 @@ pub const KEYS: &[Binding] = &[
         Context::Lanes,
         &["K"],
         Action::KeyPoints,
-        "",
+        "key points",
         "see which arguments the passages make, and which of them each lane brings",
     ),
     bind(Context::Lanes, &["D"], Action::ChooseDetector, "", "choose what judges, and fetch detectors"),

@@ -46,6 +46,7 @@ impl Page for WhatIf {
         let line = line(app);
         let before = line.value().to_owned();
         line.handle_event(&Event::Key(key));
+        // Typing goes on with the words as they stand.
         if line.value() == before { Vec::new() } else { ask(app) }
     }
 
@@ -70,6 +71,10 @@ impl Page for WhatIf {
                 place.judged = judged.or(place.judged.take());
                 Ok(Vec::new())
             }
+            Reply::Rewritten { number, written } if app.reading.editor.rewriting == Some(number) => {
+                Ok(take_rewritten(app, written))
+            }
+            Reply::Rewritten { .. } => Ok(Vec::new()),
             other => Err(Box::new(other)),
         }
     }
@@ -81,7 +86,9 @@ impl Page for WhatIf {
 
     fn settled(&self, app: &App) -> bool {
         let done = |answer: &Answer| answer.scored.is_some() && answer.judged.is_some();
-        done(&app.reading.editor.before) && done(&app.reading.editor.now)
+        app.reading.editor.rewriting.is_none()
+            && done(&app.reading.editor.before)
+            && done(&app.reading.editor.now)
     }
 
     fn draw(&self, app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
@@ -124,6 +131,7 @@ fn ask(app: &mut App) -> Vec<Effect> {
     let editor = &mut app.reading.editor;
     let Some(at) = editor.at else { return Vec::new() };
     editor.number = number;
+    editor.rewriting = None;
     editor.now = Answer::default();
     let known = editor.before.scored.is_some() && editor.before.judged.is_some();
     let original =
@@ -166,7 +174,18 @@ fn act(app: &mut App, action: Action) -> Vec<Effect> {
         Action::ResetEdit => {
             editor.text = start_of(safe::line(&editor.original.text));
             editor.question = Input::new(app.question.text.clone());
-            editor.edit = None;
+            (editor.edit, editor.by_model) = (None, None);
+            return ask(app);
+        }
+        Action::RewriteEdit if editor.rewriting.is_none() => {
+            let passage = editor.original.clone();
+            let number = app.next_batch();
+            app.reading.editor.rewriting = Some(number);
+            return vec![Effect::Batch(number, Batch::Rewrite(passage))];
+        }
+        // A new batch ends the one in which the model writes.
+        Action::Back if editor.rewriting.is_some() => {
+            app.notice = Some("the model was stopped; the words are as they were".into());
             return ask(app);
         }
         Action::Back => {
@@ -176,6 +195,20 @@ fn act(app: &mut App, action: Action) -> Vec<Effect> {
         _ => {}
     }
     Vec::new()
+}
+
+/// Takes the passage in the model's words, or says why there is none.
+fn take_rewritten(app: &mut App, written: Result<(Passage, String), String>) -> Vec<Effect> {
+    let editor = &mut app.reading.editor;
+    match written {
+        Ok((passage, by)) => {
+            editor.text = start_of(safe::line(&passage.text));
+            (editor.edit, editor.by_model, editor.on_question) = (None, Some(by), false);
+        }
+        Err(reason) => app.notice = Some(reason),
+    }
+    // Asking to rewrite may have ended the scoring of the words as they were.
+    ask(app)
 }
 
 /// Makes the edit so many steps after the last one, of those that change something. Each begins with the passage as it is.
@@ -188,7 +221,7 @@ fn by_rule(app: &mut App, step: usize) -> Vec<Effect> {
     for _ in 0..count {
         at = (at + step) % count;
         if let Ok(edited) = Edit::BY_RULE[at].of(&text) {
-            editor.edit = Some(at);
+            (editor.edit, editor.by_model) = (Some(at), None);
             editor.text = start_of(edited);
             editor.on_question = false;
             return ask(app);
@@ -205,8 +238,14 @@ const NAME: usize = 10;
 fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let editor = &app.reading.editor;
     let room = usize::from(area.width).saturating_sub(4);
-    let edit = editor.edit.map_or_else(String::new, |at| format!(" · {}", Edit::BY_RULE[at]));
-    let title = format!(" What if? {}{edit} ", app.short_title(app.lane, 24));
+    let edit = match (&editor.rewriting, &editor.by_model, editor.edit) {
+        (Some(_), ..) => " · a model writes, Esc gives up …".to_owned(),
+        (None, Some(by), _) => format!(" · rewritten by {}", safe::line(by)),
+        (None, None, Some(at)) => format!(" · {}", Edit::BY_RULE[at]),
+        (None, None, None) => String::new(),
+    };
+    let title =
+        format!(" What if it had other words? Score and rank in {}{edit} ", app.short_title(app.lane, 24));
     let mut block = Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(
         fit(&title, room),
         Meaning::Title,

@@ -17,6 +17,7 @@ use crate::engine::{Explanation, Judgments, Ranking, Recipe};
 use crate::question::Question;
 use crate::report::marks::Glyphs;
 use crate::tui::keymap::action::{Action, Binding, Context, Screen, bind, shared};
+use crate::tui::screens::labelling::label_keys;
 use crate::tui::widgets::text::Row;
 
 impl Screen {
@@ -100,6 +101,10 @@ pub struct Editor {
     pub on_question: bool,
     /// The edit by rule that was made last.
     pub edit: Option<usize>,
+    /// The batch in which a language model writes the passage anew, until it arrives.
+    pub rewriting: Option<u64>,
+    /// The language model whose words the text began with.
+    pub by_model: Option<String>,
     /// The answer for the passage and the question as they are.
     pub before: Answer,
     /// The answer for the words now.
@@ -163,7 +168,7 @@ impl Reading {
 }
 
 /// The keys that label the open passage.
-pub const LABELS: [Binding; 8] = shared::labels(Context::Read);
+pub const LABELS: [Binding; 8] = label_keys(Context::Read);
 
 /// The keys.
 pub const KEYS: &[Binding] = &[
@@ -226,6 +231,13 @@ pub const KEYS: &[Binding] = &[
     ),
     bind(Context::Edit, &["<Down>", "<C-n>"], Action::NextEdit, "edit", "make the next edit by rule"),
     bind(Context::Edit, &["<Up>", "<C-p>"], Action::PreviousEdit, "", "make the edit by rule before"),
+    bind(
+        Context::Edit,
+        &["<C-l>"],
+        Action::RewriteEdit,
+        "rewritten",
+        "have a language model write the passage anew; Esc gives that up",
+    ),
     bind(Context::Edit, &["<C-x>"], Action::ResetEdit, "as it is", "go back to the words as they are"),
     bind(Context::Edit, &["<Esc>"], Action::Back, "back", "go back to the passage; the edit is dropped"),
 ];

@@ -377,13 +377,13 @@ fn draw_curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let named = std::iter::once(("verdicts alone".to_owned(), points(&shown.curve)));
     let by_reader = reader(app).filter(|_| *sweep).map(|name| (safe::line(name), points(&read)));
     let curves: Vec<(String, Vec<(f64, f64)>)> = named.chain(by_reader).collect();
-    let inner = bordered(" concludes: 1 supports, .5 balanced, 0 opposes ".into(), area, theme, frame);
+    let inner = bordered(" concludes by the share of ▲: 1 supports, 0 opposes ".into(), area, theme, frame);
     let below = Rect { y: inner.bottom().saturating_sub(2), height: 2.min(inner.height), ..inner };
     let plot = Rect { height: inner.height.saturating_sub(2), ..inner };
     if curves.iter().all(|(_, points)| points.is_empty()) {
         return say("too few passages for a list at any share", Meaning::Muted, theme, inner, frame);
     }
-    let axis = ((0.0, 1.0), ["0", "share that supports", "1"].map(str::to_owned).to_vec());
+    let axis = ((0.0, 1.0), ["0", "share", "1"].map(str::to_owned).to_vec());
     let lines: Vec<Vec<(f64, f64)>> = curves.iter().map(|(_, points)| points.clone()).collect();
     draw_curves(app, theme, &lines, axis, plot, frame);
     let tip = |points: &[(f64, f64)]| match tipping_point(points) {

@@ -1,4 +1,5 @@
-//! The reader screen: the lanes' lists as a reader reads them, and its answers. Also the screens of the key points that the lists bring, and of lists mixed by hand.
+//! The reader screen: the lanes' lists as a reader reads them, and its answers. Also the screens of the answer's sides, of the key points that the lists
+//! bring, and of lists mixed by hand.
 //!
 //! May use: as `screens` says.
 
@@ -8,6 +9,7 @@ use tui_input::Input;
 
 use crate::corpus::PassageIx;
 use crate::detect::LabelSource;
+use crate::engine::answer::{Assessed, Coverage};
 use crate::engine::nuggets::KeyPoint;
 use crate::engine::{Ranking, StanceTimeline};
 use crate::question::Question;
@@ -21,6 +23,7 @@ use crate::work::Progress;
 pub mod draw;
 pub mod mix;
 pub mod nuggets;
+pub mod sides;
 pub mod update;
 
 impl Screen {
@@ -30,6 +33,8 @@ impl Screen {
     pub const POINTS: Screen = Screen("key points");
     /// The mixer.
     pub const MIXER: Screen = Screen("mixer");
+    /// The sides of the answer.
+    pub const SIDES: Screen = Screen("answer sides");
 }
 
 /// The keys.
@@ -50,6 +55,20 @@ pub const KEYS: &[Binding] = &[
         Action::HaveRead,
         "read/stop",
         "have the reader answer from the first 1 … k, or give that up",
+    ),
+    bind(
+        Context::Answer,
+        &["a"],
+        Action::AnswerSides,
+        "answer's sides",
+        "see which sides of the list reach the answer, and where each of its sentences is supported",
+    ),
+    bind(
+        Context::Answer,
+        &["m"],
+        Action::Mix,
+        "mix",
+        "mix a list by hand: so many for either side, in an order",
     ),
     shared::next_lane(Context::Answer, "show the next lane"),
     shared::previous_lane(Context::Answer, "show the lane before"),
@@ -73,13 +92,6 @@ pub const KEYS: &[Binding] = &[
         "have the list read without each of its passages",
     ),
     bind(Context::Answer, &["o"], Action::OtherOrders, "orders", "have the list read in ten shuffled orders"),
-    bind(
-        Context::Answer,
-        &["m"],
-        Action::Mix,
-        "mix",
-        "mix a list by hand: so many for either side, in an order",
-    ),
     shared::label_source(Context::Answer),
     shared::save_frame(Context::Answer),
     shared::record(Context::Answer),
@@ -160,6 +172,65 @@ pub const MIX_KEYS: &[Binding] = &[
     shared::help(Context::Mixer),
     shared::palette(Context::Mixer),
 ];
+
+/// The keys of the answer's sides.
+pub const SIDE_KEYS: &[Binding] = &[
+    shared::down(Context::AnswerSides, "next", "go to the next sentence"),
+    shared::up(Context::AnswerSides, "go to the sentence before"),
+    bind(
+        Context::AnswerSides,
+        &["<Enter>"],
+        Action::HaveRead,
+        "answer/stop",
+        "have the reader answer from the list, or give that up",
+    ),
+    shared::next_lane(Context::AnswerSides, "go to the next lane"),
+    shared::previous_lane(Context::AnswerSides, "go to the lane before"),
+    bind(Context::AnswerSides, &["+"], Action::Deeper, "depth", "let one more passage count (k)"),
+    bind(Context::AnswerSides, &["-"], Action::Shallower, "", "let one passage less count (k)"),
+    shared::label_source(Context::AnswerSides),
+    bind(Context::AnswerSides, &["<Esc>", "q", "a"], Action::Back, "back", "go back to the reader"),
+    shared::save_frame(Context::AnswerSides),
+    shared::record(Context::AnswerSides),
+    shared::help(Context::AnswerSides),
+    shared::palette(Context::AnswerSides),
+];
+
+/// The state of the screen of the answer's sides.
+#[derive(Clone, Debug, Default)]
+pub struct AnswerSides {
+    /// The batch whose answer is taken.
+    pub number: u64,
+    /// Whether more will come.
+    pub going: bool,
+    /// The lane whose list was read, from 0.
+    pub lane: usize,
+    /// How many of its passages counted.
+    pub k: usize,
+    /// The passages that were read.
+    pub read: Vec<PassageIx>,
+    /// The answer, judged or not.
+    pub answer: Option<Answer>,
+    /// The answer, judged, with what is known of the judge's errors.
+    pub assessed: Option<(Assessed, String)>,
+    /// Why there is no answer.
+    pub failed: Option<String>,
+    /// The marked sentence, from 0.
+    pub at: usize,
+    /// What is drawn.
+    pub shown: SidesShown,
+}
+
+/// What is drawn of an answer's sides, recomputed after every message.
+#[derive(Clone, Debug, Default)]
+pub struct SidesShown {
+    /// Whether the answer is from the present list of the lane under the cursor.
+    pub is_present: bool,
+    /// The sides of list and answer, by the labels that count now; `None` until the answer is judged.
+    pub coverage: Option<Coverage>,
+    /// How many of the passages support each statement.
+    pub counts: Vec<usize>,
+}
 
 /// The state of the mixer.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{AnswerInputs, Answering, AnswersShown, Edits, Inputs, ReadLane, Row, draw, mix};
+use super::{AnswerInputs, Answering, AnswersShown, Edits, Inputs, ReadLane, Row, draw, mix, sides};
 use crate::corpus::PassageIx;
 use crate::engine::{Batch, ReadEvent, ReadList, Reply, StanceTimeline, Want};
 use crate::read::incremental::{Reordered, changes, pattern};
@@ -120,6 +120,11 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
             None => app.notice = Some("nothing was changed".into()),
         },
         Action::HaveRead => return have_read(app),
+        Action::AnswerSides => {
+            let mut effects = stop_reading(app);
+            effects.extend(sides::open(app));
+            return effects;
+        }
         Action::Mix => {
             let mut effects = stop_reading(app);
             effects.extend(mix::open(app));

@@ -209,7 +209,8 @@ fn headline(app: &App, lane: usize, width: usize) -> String {
 fn draw_wordings(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let lab = &app.sycophancy_screen.lab;
     let room = usize::from(area.width).saturating_sub(4);
-    let title = fit(&format!(" Framing lab: {} ", headline(app, app.lane, room)), room);
+    let name = if room >= 100 { "Framing lab, one question in many wordings" } else { "Framing lab" };
+    let title = fit(&format!(" {name}: {} ", headline(app, app.lane, room)), room);
     let others = (0..app.lanes.len()).filter(|lane| *lane != app.lane);
     let others: Vec<String> = others.map(|lane| headline(app, lane, 16)).collect();
     let mut block =
