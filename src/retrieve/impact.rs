@@ -37,8 +37,6 @@ const MAGIC: &[u8; 8] = b"PLXIMP01";
 const HEAD: usize = 8 + 32 + 4 * 8;
 /// The greatest impact.
 const FULL: f32 = 255.0;
-/// The number of blocks that are read between two checks of the stop.
-const CHECKED: usize = 256;
 
 /// The impact index of one corpus by one model.
 pub struct ImpactIndex {
@@ -254,11 +252,6 @@ impl ImpactIndex {
         Ok(ImpactIndex { map, sums, passages, terms, places })
     }
 
-    /// The number of passages.
-    pub fn passages(&self) -> usize {
-        self.passages
-    }
-
     fn part(&self, range: Range<usize>) -> Result<&[u8], RetrieveError> {
         self.sums.check_bytes(range.start as u64..range.end as u64, &self.map).map_err(failed)?;
         let short = || RetrieveError::Damaged(Damaged::new(self.sums.path(), "a term lies beyond its end"));
@@ -328,7 +321,7 @@ impl ImpactIndex {
             if full && heap.peek().is_none_or(|worst| bounds[block as usize] < worst.0.score) {
                 break;
             }
-            if read % CHECKED == 0 && stop.is_set() {
+            if read % BLOCK == 0 && stop.is_set() {
                 return Err(Stopped.into());
             }
             read += 1;

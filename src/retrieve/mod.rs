@@ -8,8 +8,8 @@
 //! | `dense` | exact search by vectors |
 //! | `impact` | the index of weighted terms, for learned sparse models |
 //!
-//! Must not know about perspectives, verdicts or screens. May use: corpus, encode, rerank, storage,
-//! vector, work; its tests also measure.
+//! Must not know about perspectives, verdicts or screens. May use: corpus, encode, measure (in tests), rerank, storage,
+//! vector, work.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};

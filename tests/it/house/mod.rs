@@ -353,8 +353,9 @@ fn only_the_reader_of_inputs_opens_what_a_user_names() {
         "src/corpus/library.rs",
         "src/encode/hub.rs",
         "src/encode/corpus_vectors.rs",
-        "src/encode/corpus_vectors.rs",
+        "src/encode/sparse.rs",
         "src/encode/vectors.rs",
+        "src/retrieve/impact.rs",
         "src/web/store.rs",
         "src/cli/job.rs",
     ];

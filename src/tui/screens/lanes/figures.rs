@@ -203,12 +203,10 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
 
 /// Whether any listed passage has a label or a verdict on this statement.
 fn is_judged(app: &App, statement: usize) -> bool {
-    let mut listed = app.lanes.iter().flat_map(|lane| lane.ranking.iter());
-    listed.any(|ranked| {
-        app.judgments
-            .pair(ranked.at, statement)
-            .is_some_and(|pair| pair.is_labelled() || pair.model.is_some())
-    })
+    let listed = app.lanes.iter().flat_map(|lane| lane.ranking.iter());
+    listed
+        .filter_map(|ranked| app.judgments.pair(ranked.at, statement))
+        .any(|pair| pair.is_labelled() || pair.model.is_some())
 }
 
 /// What is missing, and MRecall.
