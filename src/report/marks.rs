@@ -172,7 +172,12 @@ mod tests {
         };
         assert_eq!(Mark::of(1, &question(2, Some(0))).text(Glyphs::Shapes), "▼");
         assert_eq!(Mark::of(1, &question(3, None)).text(Glyphs::Shapes), "●B");
-        assert_eq!(Mark::of(27, &question(42, None)).text(Glyphs::Ascii), "#B2");
+        assert_eq!(Mark::of(27, &question(42, None)).text(Glyphs::Ascii), "B2");
+        assert_eq!(
+            Mark::of(5, &question(6, None)).text(Glyphs::Shapes),
+            "F",
+            "a sixth shape would repeat the first"
+        );
     }
 
     #[test]

@@ -247,10 +247,8 @@ pub fn rank_cells(
     let cell = |mark: Mark| {
         let whole = mark.text(glyphs);
         // One column has room for the letter of a statement, not for its shape too.
-        let text: String = match wide {
-            0 | 1 => whole.chars().nth(1).into_iter().chain(whole.chars()).take(1).collect(),
-            _ => whole,
-        };
+        let letter = whole.chars().find(char::is_ascii_alphanumeric).filter(|_| wide < 2);
+        let text = letter.map_or(whole, String::from);
         let left = wide.saturating_sub(columns_of(&text)) / 2;
         let right = wide.saturating_sub(columns_of(&text) + left);
         let sided = !matches!(mark, Mark::None | Mark::Unclear | Mark::Pending);
