@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -232,8 +233,17 @@ impl Project {
     }
 
     /// The text of the guidelines; `None` without the file.
-    pub fn guidelines(folder: &Path) -> Option<String> {
-        read_regular_text(&folder.join(GUIDELINES), SMALL).ok()
+    ///
+    /// # Errors
+    /// There is a file, and it cannot be read.
+    pub fn guidelines(folder: &Path) -> Result<Option<String>, InputError> {
+        let path = folder.join(GUIDELINES);
+        match read_regular_text(&path, SMALL) {
+            Ok(text) => Ok(Some(text)),
+            // A journal may be a file of its own, with no folder around it.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(InputError::unreadable(&path, &error)),
+        }
     }
 
     /// Writes a project to a folder that has none.
@@ -280,7 +290,8 @@ impl Project {
     /// # Errors
     /// The folder cannot be written.
     pub fn keep_guidelines(folder: &Path) -> std::io::Result<String> {
-        let text = Project::guidelines(folder).unwrap_or_else(|| Project::GUIDELINES.to_owned());
+        let text = Project::guidelines(folder).map_err(std::io::Error::other)?;
+        let text = text.unwrap_or_else(|| Project::GUIDELINES.to_owned());
         let hash = guidelines_hash(&text);
         let place = folder.join(VERSIONS).join(format!("{hash}.md"));
         if !place.exists() {
@@ -405,7 +416,7 @@ mod tests {
         let place = folder.path().join("new").join("project");
         project().write(&items(), &place).unwrap();
         assert_eq!(Project::open(&place).unwrap(), (project(), items()));
-        assert!(Project::guidelines(&place).unwrap().contains("What counts as support"));
+        assert!(Project::guidelines(&place).unwrap().unwrap().contains("What counts as support"));
         assert!(Project::journals(&place).unwrap().is_empty());
         let error = project().write(&[], &place).unwrap_err();
         assert!(error.to_string().contains("already"), "{error}");

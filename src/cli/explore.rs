@@ -75,7 +75,7 @@ pub struct Frame {
 /// Where queries are saved, below the data folder.
 const HISTORY: &str = "asked.jsonl";
 
-/// Runs the command.
+/// Opens the explorer, and waits until the user leaves it.
 ///
 /// # Errors
 /// There is no terminal, or the configuration is not valid.
@@ -114,9 +114,7 @@ fn with_history(mut start: tui::Start, common: &Common) -> tui::Start {
         start.source = source;
     }
     // A theme of the configuration or of an option comes first.
-    if let Some(theme) = history.last_theme().filter(|_| start.config.look == Look::default()) {
-        start.config.look = theme;
-    }
+    start.config.look = start.config.look.or(history.last_theme());
     tui::Start { history: Some(history), ..start }
 }
 
@@ -153,7 +151,7 @@ pub fn start(common: &Common, question: &[String], depth: Depth) -> Result<tui::
     })
 }
 
-/// Runs the command.
+/// Draws one frame after the keys, and prints or saves it.
 ///
 /// # Errors
 /// The keys are not in Vim's notation, the configuration is not valid, or the lanes did not finish in time.
@@ -169,7 +167,7 @@ pub fn frame(common: &Common, args: &Frame) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the command.
+/// Plays a session, or saves it as a moving picture.
 ///
 /// # Errors
 /// The file is not a session or needs a server that the user did not name, there is no terminal, or the configuration is not valid.
@@ -285,7 +283,7 @@ pub enum ConfigAction {
     Show,
 }
 
-/// Runs the command.
+/// Checks or shows the configuration, or prints its path.
 ///
 /// # Errors
 /// The system has no folder for configurations, or the configuration to show is not valid.

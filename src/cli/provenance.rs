@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::options::Common;
-use crate::input::{self, open_regular};
+use crate::input::{self, InputError, check_output, open_regular};
 use crate::report::safe;
 use crate::storage::replace;
 
@@ -49,6 +49,15 @@ pub fn beside(table: &Path) -> PathBuf {
     let mut path = table.as_os_str().to_owned();
     path.push(".json");
     path.into()
+}
+
+/// Checks that a table can be written to this path, and beside it what it was made of.
+///
+/// # Errors
+/// One of both is no regular file, or their folder does not exist.
+pub fn check(path: &Path) -> Result<(), InputError> {
+    check_output(path)?;
+    check_output(&beside(path))
 }
 
 /// Writes a table, and beside it what it was made of.

@@ -14,8 +14,7 @@ use super::sparse;
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{LabelSource, PairLabels};
 use crate::encode::Role;
-use crate::expand::Talk;
-use crate::llm::Job;
+use crate::llm::{Chat, ChatError, Job, Prompts};
 use crate::question::Question;
 use crate::retrieve::RetrieveError;
 use crate::retrieve::bm25::{Bm25, TermRetriever};
@@ -91,10 +90,7 @@ pub fn score_draft(
             (ranks.into_iter().flatten().map(reciprocal).sum(), sums)
         }
         Base::Remote(_) | Base::Run(_) => {
-            return Err(LaneError::NotInRun(
-                "this lane's scores are not made here, so an edited passage has none; try bm25, minilm or hybrid"
-                    .into(),
-            ));
+            return Err(LaneError::NotInRun(NOT_HERE.into()));
         }
     };
     if stop.is_set() {
@@ -105,6 +101,9 @@ pub fn score_draft(
     let rank = (score > 0.0 && above < list.len()).then_some(above + 1);
     Ok(Drafted { score, rank, depth: list.len() })
 }
+
+const NOT_HERE: &str =
+    "this lane's scores are not made here, so an edited passage has none; try bm25, minilm or hybrid";
 
 /// 1/(60 + rank) with ranks from 1, as in reciprocal rank fusion; `rank` counts from 0.
 fn reciprocal(rank: usize) -> f32 {
@@ -119,12 +118,14 @@ fn score_of(
     passage: &Passage,
     contents: &str,
 ) -> Result<f32, LaneError> {
-    if let Base::Bm25(constants) = recipe.base {
-        let retriever = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, constants);
-        return Ok(retriever.score_text(&TermRetriever::query_terms(question), contents)?);
-    }
-    if let Some(named) = recipe.sparse() {
-        return sparse::score(setup, named, question, passage);
+    match &recipe.base {
+        Base::Bm25(constants) => {
+            let retriever = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, *constants);
+            return Ok(retriever.score_text(&TermRetriever::query_terms(question), contents)?);
+        }
+        Base::Sparse(named) => return sparse::score(setup, named, question, passage),
+        Base::MiniLm | Base::Custom(_) => {}
+        Base::Hybrid | Base::Remote(_) | Base::Run(_) => return Err(LaneError::NotInRun(NOT_HERE.into())),
     }
     let encoder = setup.encoder(recipe.model())?;
     let query = encoder.encode(question, Role::Query)?;
@@ -150,34 +151,71 @@ pub fn judge_draft(setup: &Setup, draft: &Draft, stop: &Stop) -> Result<Judgment
     Ok(judgments)
 }
 
+/// Has passages worded anew by a language model.
+pub struct Rewriter<'a> {
+    chat: &'a dyn Chat,
+    prompts: &'a Prompts,
+    /// Why the model cannot be reached: every further passage would wait until its timeout.
+    unreachable: Option<String>,
+}
+
+impl<'a> Rewriter<'a> {
+    /// With the model of the setup.
+    ///
+    /// # Errors
+    /// No model is named.
+    pub fn new(setup: &'a Setup) -> Result<Self, LaneError> {
+        let Some(chat) = setup.chat.as_deref() else {
+            return Err(LaneError::NoOrder(
+                "a language model is to rewrite the passages; name one with --llm URL, or recorded replies with --replies FILE"
+                    .into(),
+            ));
+        };
+        Ok(Rewriter { chat, prompts: &setup.prompts, unreachable: None })
+    }
+
+    /// A passage's text as the model words it, and whether the reply was recorded earlier; `None` if it gave the passage back as it was.
+    ///
+    /// # Errors
+    /// The model cannot be reached or gives no text, or `stop` was set.
+    pub fn rewrite(&mut self, passage: &Passage, stop: &Stop) -> Result<Option<(String, bool)>, LaneError> {
+        if let Some(reason) = &self.unreachable {
+            return Err(LaneError::NoOrder(reason.clone()));
+        }
+        let failure = |what: &dyn std::fmt::Display| format!("{}: {what}", self.chat.model());
+        let request = self.prompts.get(Job::Rewrite).request(&[("passage", &passage.text)], 0);
+        let reply = match self.chat.reply(&request, stop) {
+            Ok(reply) => reply,
+            Err(ChatError::Stopped(stopped)) => return Err(stopped.into()),
+            Err(error) => {
+                let reason = failure(&error);
+                if matches!(error, ChatError::Unreachable(_)) {
+                    self.unreachable = Some(reason.clone());
+                }
+                return Err(LaneError::NoOrder(reason));
+            }
+        };
+        let text = reply.answer().trim();
+        if !text.chars().any(char::is_alphanumeric) {
+            return Err(LaneError::NoOrder(failure(&"a reply without text")));
+        }
+        let is_same = text.split_whitespace().eq(passage.text.split_whitespace());
+        Ok((!is_same).then(|| (text.to_owned(), reply.recorded)))
+    }
+}
+
 /// A passage as a language model words it, and the model's name; a reply that was recorded earlier says so.
 ///
 /// # Errors
-/// No model is named, it gives no text, the text is the same, or `stop` was set.
+/// Those of [`Rewriter`], and that the text is the same.
 pub fn rewrite(setup: &Setup, passage: &Passage, stop: &Stop) -> Result<(Passage, String), LaneError> {
-    let Some(chat) = setup.chat.as_deref() else {
-        return Err(LaneError::NoOrder(
-            "a language model is to rewrite the passage; name one with --llm URL, or recorded replies with --replies FILE"
-                .into(),
-        ));
+    let mut rewriter = Rewriter::new(setup)?;
+    let model = rewriter.chat.model();
+    let Some((text, recorded)) = rewriter.rewrite(passage, stop)? else {
+        return Err(LaneError::NoOrder(format!("{model} gave the passage back as it was")));
     };
-    let mut talk = Talk::new(chat, stop);
-    let request = setup.prompts.get(Job::Rewrite).request(&[("passage", &passage.text)], 0);
-    let reply = talk.ask(&request)?;
-    let by = |recorded: bool| format!("{}{}", chat.model(), if recorded { ", recorded" } else { "" });
-    let by = by(reply.as_ref().is_some_and(|reply| reply.recorded));
-    match reply.map(|reply| reply.text.trim().to_owned()) {
-        Some(text) if text.split_whitespace().eq(passage.text.split_whitespace()) => {
-            Err(LaneError::NoOrder(format!("{} gave the passage back as it was", chat.model())))
-        }
-        Some(text) if text.chars().any(char::is_alphanumeric) => {
-            Ok((Passage { text, ..passage.clone() }, by))
-        }
-        _ => {
-            let trouble = talk.note("so the passage stays as it is");
-            Err(LaneError::NoOrder(trouble.unwrap_or_else(|| format!("{}: no text", chat.model()))))
-        }
-    }
+    let by = format!("{model}{}", if recorded { ", recorded" } else { "" });
+    Ok((Passage { text, ..passage.clone() }, by))
 }
 
 #[cfg(test)]
@@ -216,5 +254,37 @@ mod tests {
             assert!(scored.rank.is_none_or(|rank| rank > 1), "{name}: {scored:?}");
         }
         assert_eq!(setup.corpus.len(), 600, "nothing edited enters the corpus");
+    }
+
+    /// A model that answers one prompt in its own words and then cannot be reached.
+    #[derive(Default)]
+    struct Failing(std::sync::atomic::AtomicUsize);
+
+    impl Chat for Failing {
+        fn model(&self) -> &str {
+            "fake"
+        }
+
+        fn reply(&self, _: &crate::llm::Request, _: &Stop) -> Result<crate::llm::Reply, ChatError> {
+            match self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+                0 => Ok(crate::llm::Reply { text: "Other words.".into(), ..Default::default() }),
+                1 => Ok(crate::llm::Reply { text: " The\nwords. ".into(), ..Default::default() }),
+                _ => Err(ChatError::Unreachable("nobody is there".into())),
+            }
+        }
+    }
+
+    #[test]
+    fn a_model_that_cannot_be_reached_is_asked_once() {
+        let (chat, prompts) = (Failing::default(), Prompts::builtin().unwrap());
+        let mut rewriter = Rewriter { chat: &chat, prompts: &prompts, unreachable: None };
+        let passage = Passage { text: "The words.".into(), ..Passage::default() };
+        let mut rewrite = || rewriter.rewrite(&passage, &Stop::never());
+        assert_eq!(rewrite().unwrap(), Some(("Other words.".to_owned(), false)));
+        assert_eq!(rewrite().unwrap(), None, "the same words");
+        for _ in 0..3 {
+            assert_eq!(rewrite().unwrap_err().to_string(), "fake: nobody is there");
+        }
+        assert_eq!(chat.0.into_inner(), 3);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::de::DeserializeOwned;
 
-use super::stream::{BUFFER, Spooled, is_stream, oddity, open_regular, within};
+use super::stream::{BUFFER, Bounded, Limit, Spooled, WHOLE, is_stream, oddity, open_regular, within};
 
 /// The number of bad lines that one message lists; the others are only counted.
 pub const LISTED: usize = 20;
@@ -98,11 +98,11 @@ impl InputError {
     /// An unreadable file, with the system's reason.
     pub fn unreadable(path: &Path, error: &io::Error) -> Self {
         let reason = match error.kind() {
+            // Whoever made the error knows more than its kind says.
+            _ if error.get_ref().is_some() => error.to_string(),
             io::ErrorKind::NotFound => "no such file or folder".into(),
             io::ErrorKind::InvalidData => "not UTF-8 text; convert it with `iconv -t utf-8`".into(),
-            io::ErrorKind::UnexpectedEof => {
-                "the compressed file is cut short; nothing was taken from it, fetch it again".into()
-            }
+            io::ErrorKind::UnexpectedEof => "it is cut short; fetch it again".into(),
             _ => error.to_string(),
         };
         InputError::Unreadable { path: path.into(), reason }
@@ -119,7 +119,7 @@ fn list_lines(lines: &[BadLine]) -> String {
     text.join("\n")
 }
 
-/// The number of characters of a server's or parser's message that are shown.
+/// The number of characters of a foreign message that are shown.
 const REPEATED: usize = 300;
 
 /// A message from a server or a parser of another crate, shortened and safe to print.
@@ -133,9 +133,20 @@ pub fn tame(message: &str) -> String {
     tame
 }
 
-/// Whether a character moves the cursor, colours the terminal or reverses the order of letters.
-fn is_harmful(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a character moves the cursor, colours the terminal, takes no column or reverses the order of letters. The joiner takes none
+/// either, and is harmless: emoji need it.
+pub fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}'
+                | '\u{200b}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{2069}'
+                | '\u{feff}'
+        )
 }
 
 /// The beginning of a text, safe to print in a message.
@@ -172,11 +183,27 @@ pub fn stem(path: &Path) -> String {
     plain(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// Checks a file that is to be written: a regular one, or none in a folder that exists.
+///
+/// # Errors
+/// It is another kind of file, or its folder does not exist.
+pub fn check_output(path: &Path) -> Result<(), InputError> {
+    check_replaceable(path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => {
+            let reason = format!("there is no folder {}; make it first", folder.display());
+            Err(InputError::Unreadable { path: path.into(), reason })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Checks a file that is about to be replaced: a regular one, or none. Not even `/dev/null` may be replaced.
 ///
 /// # Errors
 /// It is another kind of file.
-pub fn check_output(path: &Path) -> Result<(), InputError> {
+pub fn check_replaceable(path: &Path) -> Result<(), InputError> {
     match fs::metadata(path) {
         Ok(about) if !about.is_file() => {
             let reason = format!("{}; expected a file", oddity(&about).unwrap_or("a device"));
@@ -249,11 +276,16 @@ struct Counted<R>(R, Arc<AtomicU64>);
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let got = self.0.read(buffer)?;
+        let got = self.0.read(buffer).map_err(|error| io::Error::new(error.kind(), OfDisk(error)))?;
         self.1.fetch_add(got as u64, Ordering::Relaxed);
         Ok(got)
     }
 }
+
+/// An error of reading the file itself, which a decompressor passes on.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct OfDisk(io::Error);
 
 fn unpack(archive: impl Read + 'static) -> Box<dyn BufRead> {
     Box::new(BufReader::with_capacity(BUFFER, Archive(archive)))
@@ -265,16 +297,18 @@ struct Archive<R>(R);
 impl<R: Read> Read for Archive<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::Interrupted => error,
+            _ if error.get_ref().is_some_and(|inner| inner.is::<OfDisk>()) => error,
+            io::ErrorKind::Interrupted => error,
+            kind @ io::ErrorKind::UnexpectedEof => io::Error::new(
+                kind,
+                "the compressed file is cut short; nothing was taken from it, fetch it again",
+            ),
             _ => io::Error::other(format!(
                 "the compressed file is damaged, or is not what its extension says ({error}); fetch it again"
             )),
         })
     }
 }
-
-/// The limit in bytes of a file that is held in memory as a whole, unpacked.
-pub const WHOLE: u64 = 512 << 20;
 
 /// The limit in bytes of a file of settings or parameters.
 pub const SMALL: u64 = 16 << 20;
@@ -292,35 +326,8 @@ pub fn open_whole(path: &Path) -> Result<Box<dyn BufRead>, InputError> {
 /// Applies a limit to an open file that is held in memory as a whole: [`WHOLE`] if it is compressed.
 pub fn bounded(path: &Path, reader: Box<dyn BufRead>) -> Box<dyn BufRead> {
     match raw_ending(path) {
-        Some("gz" | "zst") => {
-            Box::new(BufReader::with_capacity(BUFFER, Bounded { inner: reader, left: WHOLE, limit: WHOLE }))
-        }
-        _ => Box::new(BufReader::with_capacity(BUFFER, Bounded { inner: reader, left: PLAIN, limit: PLAIN })),
-    }
-}
-
-/// The limit in bytes of a file that is not compressed and is held as a whole because its user wants that, such as a run in JSON.
-const PLAIN: u64 = 4 << 30;
-
-struct Bounded<R> {
-    inner: R,
-    left: u64,
-    limit: u64,
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let got = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(got as u64).ok_or_else(|| {
-            let megabytes = self.limit >> 20;
-            io::Error::other(match self.limit {
-                WHOLE => format!(
-                    "it unpacks to more than {megabytes} MB, the limit for compressed files of this kind; unpack it first if that is intended"
-                ),
-                _ => format!("longer than {megabytes} MB, the limit for files of this kind; divide it"),
-            })
-        })?;
-        Ok(got)
+        Some("gz" | "zst") => Bounded::boxed(reader, Limit::Unpacked),
+        _ => Bounded::boxed(reader, Limit::Plain),
     }
 }
 
@@ -434,6 +441,44 @@ mod tests {
         assert!(check_regular(&folder.path().join("none"), SMALL).is_ok());
         assert!(check_output(&pipe).is_err() && check_output(&long).is_ok());
         assert!(check_output(Path::new("/dev/null")).is_err());
+        let nowhere = folder.path().join("none/table.txt");
+        assert!(check_output(&nowhere).unwrap_err().to_string().contains("make it first"));
+        assert!(check_replaceable(&nowhere).is_ok() && check_output(Path::new("table.txt")).is_ok());
+    }
+
+    #[test]
+    fn a_disk_that_fails_below_an_archive_is_no_damage_to_the_archive() {
+        struct Failing(io::Cursor<Vec<u8>>);
+        impl Read for Failing {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                match self.0.read(buffer)? {
+                    0 => Err(io::Error::from_raw_os_error(5)),
+                    got => Ok(got),
+                }
+            }
+        }
+        let text: String = (0..20_000).map(|i| format!("{} line\n", i * i)).collect();
+        let half = |packed: Vec<u8>| {
+            let file = Failing(io::Cursor::new(packed[..packed.len() / 2].to_vec()));
+            BufReader::new(Counted(file, Arc::default()))
+        };
+        let gz = unpack(flate2::bufread::MultiGzDecoder::new(half(gz(text.as_bytes()))));
+        let zst = half(zstd::encode_all(text.as_bytes(), 1).unwrap());
+        let zst = unpack(zstd::stream::read::Decoder::with_buffer(zst).unwrap());
+        let system = io::Error::from_raw_os_error(5);
+        for mut reader in [gz, zst] {
+            let error = reader.read_to_end(&mut Vec::new()).unwrap_err();
+            assert_eq!((error.kind(), error.to_string()), (system.kind(), system.to_string()));
+        }
+    }
+
+    #[test]
+    fn an_error_with_a_message_of_its_own_keeps_it() {
+        let path = Path::new("a");
+        let said = |error: io::Error| InputError::unreadable(path, &error).to_string();
+        assert!(said(io::ErrorKind::InvalidData.into()).contains("not UTF-8"));
+        assert_eq!(said(io::Error::new(io::ErrorKind::InvalidData, "a.sums differs")), "a: a.sums differs");
+        assert_eq!(said(io::Error::new(io::ErrorKind::UnexpectedEof, "3 of 4 rows")), "a: 3 of 4 rows");
     }
 
     #[test]

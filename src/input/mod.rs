@@ -16,10 +16,10 @@ mod file;
 mod stream;
 
 pub use file::{
-    BadLine, ENOUGH, Expected, InputError, LISTED, SMALL, WHOLE, bounded, bytes, check_output, ending,
-    excerpt, open, open_whole, read_json, stem, tame, text,
+    BadLine, ENOUGH, Expected, InputError, LISTED, SMALL, bounded, bytes, check_output, check_replaceable,
+    ending, excerpt, is_harmful, open, open_whole, read_json, stem, tame, text,
 };
-pub use stream::{check_regular, is_stream, open_regular, read_at, read_regular, read_regular_text};
+pub use stream::{WHOLE, check_regular, is_stream, open_regular, read_at, read_regular, read_regular_text};
 
 /// The limit of a line in bytes. A longer one is a bad line: an archive that unpacks without end, or a file without lines.
 pub const LONGEST: usize = 64 << 20;

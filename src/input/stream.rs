@@ -3,7 +3,7 @@
 //! Streams have limits of silence and size, and can be opened again.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -79,6 +79,64 @@ pub fn check_regular(path: &Path, limit: u64) -> io::Result<()> {
     }
 }
 
+/// The limit of a file that is held in memory as a whole, unpacked, in bytes.
+pub const WHOLE: u64 = 512 << 20;
+
+/// The limit in bytes of a file that is not compressed and is held as a whole because its user wants that, such as a run in JSON.
+const PLAIN: u64 = 4 << 30;
+
+/// The limit of a file that is held as a whole.
+#[derive(Clone, Copy)]
+pub(super) enum Limit {
+    /// Of a compressed one.
+    Unpacked,
+    /// Of one that is not.
+    Plain,
+}
+
+impl Limit {
+    fn bytes(self) -> u64 {
+        match self {
+            Limit::Unpacked => WHOLE,
+            Limit::Plain => PLAIN,
+        }
+    }
+}
+
+/// A reader with a limit.
+pub(super) struct Bounded<R> {
+    inner: R,
+    left: u64,
+    limit: Limit,
+}
+
+impl<R: Read + 'static> Bounded<R> {
+    pub(super) fn boxed(inner: R, limit: Limit) -> Box<dyn BufRead> {
+        Box::new(BufReader::with_capacity(BUFFER, Bounded { inner, left: limit.bytes(), limit }))
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(got as u64).ok_or_else(|| {
+            let megabytes = megabytes(self.limit.bytes());
+            io::Error::other(match self.limit {
+                Limit::Unpacked => format!(
+                    "it unpacks to more than {megabytes} MB, the limit for compressed files of this kind; unpack it first if that is intended"
+                ),
+                Limit::Plain => format!("longer than {megabytes} MB, the limit for files of this kind; divide it"),
+            })
+        })?;
+        Ok(got)
+    }
+}
+
+/// A size in megabytes, rounded up.
+pub(super) fn megabytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1_000_000)
+}
+
 /// Checks a size.
 ///
 /// # Errors
@@ -87,7 +145,6 @@ pub fn within(size: u64, limit: u64) -> io::Result<()> {
     if size <= limit {
         return Ok(());
     }
-    let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
     let reason =
         format!("{} MB; expected at most {} MB for a file of this kind", megabytes(size), megabytes(limit));
     Err(io::Error::new(io::ErrorKind::FileTooLarge, reason))

@@ -28,6 +28,8 @@ struct Line {
     metadata: serde_json::Value,
     /// PIR: a string that contains JSON.
     meta: Option<String>,
+    /// PIR: the query without its perspective, as this program writes it.
+    root: Option<String>,
 }
 
 /// The JSON in PIR's `meta` string.
@@ -142,7 +144,7 @@ fn json_line(line: &str, number: usize) -> Result<Question, Expected> {
         Some(other) => other.to_string(),
         None => number.to_string(),
     };
-    let (mut perspectives, mut root) = (line.perspectives, None);
+    let (mut perspectives, mut root) = (line.perspectives, line.root);
     if let Some(meta) = line.meta {
         let meta: Meta = serde_json::from_str(&meta)
             .map_err(|error| format!("`meta` to be JSON with `perspective`, as PIR writes it ({error})"))?;
@@ -357,6 +359,24 @@ mod tests {
         );
         assert!(questions.iter().all(|question| question.root.as_deref() == Some("zoos")));
         assert!(questions[1].perspectives.is_empty(), "no rule writes the perspective of a neutral query");
+    }
+
+    #[test]
+    fn a_question_that_is_written_is_read_back_the_same() {
+        let metadata = serde_json::json!({"topic": "zoos"}).as_object().unwrap().clone();
+        let expansions = vec![Written { name: None, text: "Animals suffer.".into() }];
+        let question = Question {
+            id: "q".into(),
+            text: "zoos, cruel".into(),
+            perspectives: vec!["Zoos are cruel.".into()],
+            answers: vec!["yes".into()],
+            root: Some("zoos".into()),
+            metadata,
+            expansions,
+            ..Question::default()
+        };
+        let line = serde_json::to_string(&question).unwrap();
+        assert_eq!(json_line(&line, 1), Ok(question));
     }
 
     #[test]

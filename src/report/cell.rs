@@ -1,6 +1,8 @@
 //! The parts of a table of figures: heads, cells, differences from the plain lane, rows.
 
-use super::marks::share;
+use std::fmt;
+
+use super::marks::{count, share};
 use crate::measure::Measure;
 use crate::measure::score::Column;
 use crate::measure::uncertainty::Spread;
@@ -269,5 +271,20 @@ pub(super) fn about(suite: &str) -> (&'static str, &'static str) {
             "Graded relevance",
             "The measures of trec_eval. One without a cut-off reads the first 1,000 passages, as trec_eval does with -M 1000.",
         ),
+    }
+}
+
+/// A note on some of the questions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// What it says of each.
+    pub text: String,
+    /// How many questions.
+    pub questions: usize,
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.text, count(self.questions, "question", "questions"))
     }
 }

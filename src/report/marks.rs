@@ -6,6 +6,11 @@ use crate::measure::SupportSet;
 pub use crate::measure::share;
 use crate::question::Question;
 
+/// A number with its noun: `1 entry`, `2 entries`.
+pub fn count(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// The characters that marks are drawn with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Glyphs {

@@ -1,7 +1,7 @@
 //! Makes tables from values by question. One has a row per lane: means, intervals, the test against the plain lane, the macro-average of
 //! several question sets. The other, of `--per-question`, has a row per question and lane, in the order of the set or the worst first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -98,6 +98,12 @@ fn change(own: &[f64], plain: &[f64]) -> Result<Change, SignificanceError> {
     Ok(Change { mean: interval.mean, low: interval.low, high: interval.high, plain, pairs })
 }
 
+/// Every text once, in the order of its first occurrence.
+pub fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = HashSet::new();
+    texts.filter(|text| seen.insert(*text)).collect()
+}
+
 /// Returns the average of the tables, with the tables below it. A single table is returned unchanged.
 ///
 /// # Errors
@@ -144,8 +150,7 @@ fn average(sets: &[&Table]) -> Result<Table, SignificanceError> {
     }
     let further = (0..first.further.len())
         .map(|at| average(&sets.iter().filter_map(|set| set.further.get(at)).collect::<Vec<_>>()));
-    let mut labels: Vec<&str> = sets.iter().map(|set| set.label_source.as_str()).collect();
-    labels.dedup();
+    let labels = distinct(sets.iter().map(|set| set.label_source.as_str()));
     let names: Vec<String> = sets.iter().filter_map(|set| set.set.clone()).collect();
     Ok(Table {
         suite: first.suite,
@@ -412,7 +417,7 @@ mod tests {
         let below: Vec<_> = table.further.iter().map(|below| below.set.as_deref()).collect();
         assert_eq!((table.set.as_deref(), below), (Some("macro-average"), vec![Some("a"), Some("b")]));
         assert!(
-            table.text().contains("macro-average: 4 questions") && table.text().contains("b: 1 questions")
+            table.text().contains("macro-average: 4 questions") && table.text().contains("b: 1 question ·")
         );
     }
 

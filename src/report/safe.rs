@@ -10,6 +10,7 @@ use std::io::{self, Stderr, Stdout, Write};
 use serde::Serialize;
 
 use super::safe;
+use crate::input::is_harmful;
 
 /// What a control character, a zero-width character or a direction mark becomes; `None` for other characters. The joiner stays: emoji
 /// need it.
@@ -22,13 +23,7 @@ fn harmless(c: char) -> Option<&'static str> {
         '\0'..='\u{1f}' => CONTROLS[c as usize],
         '\u{7f}' => "␡",
         '\u{80}'..='\u{9f}' => "\u{fffd}",
-        '\u{200b}'
-        | '\u{200e}'
-        | '\u{200f}'
-        | '\u{61c}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{2069}'
-        | '\u{feff}' => "",
+        c if is_harmful(c) => "",
         _ => return None,
     })
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
-pub use super::cell::{Cell, Change, Head, Row};
-use super::marks::share;
+pub use super::cell::{Cell, Change, Counted, Head, Row};
+use super::marks::{count, share};
 use super::safe;
 use crate::measure::uncertainty::Spread;
 
@@ -37,6 +37,8 @@ pub struct Table {
     pub caution: Option<String>,
     /// Notes for the reader, one per line.
     pub notes: Vec<String>,
+    /// Notes on some of the questions, printed below the others.
+    pub counted: Vec<Counted>,
     /// Versions, models and corpus.
     pub provenance: Value,
     /// Whether the printed table has one row per measure instead of one row per lane: for many measures of few lanes.
@@ -48,6 +50,11 @@ pub struct Table {
 }
 
 impl Table {
+    /// Returns all notes as they are printed.
+    pub fn all_notes(&self) -> impl Iterator<Item = String> {
+        self.notes.iter().cloned().chain(self.counted.iter().map(Counted::to_string))
+    }
+
     /// Returns the suite's name, with the question set's if there are several.
     pub fn name(&self) -> String {
         let set = self.set.as_ref().map(|set| format!("/{}", safe::line(set)));
@@ -140,8 +147,9 @@ impl Table {
         let judged_by =
             if self.judged_by.is_empty() { String::new() } else { format!(" · judged: {}", self.judged_by) };
         remarks.push(format!(
-            "{set}{} questions · labels: {}{judged_by}{intervals}",
-            self.questions, self.label_source
+            "{set}{} · labels: {}{judged_by}{intervals}",
+            count(self.questions, "question", "questions"),
+            self.label_source
         ));
         if cells().any(|cell| cell.doubt.is_some()) {
             remarks.push(
@@ -159,20 +167,22 @@ impl Table {
                 .push(format!("* differs from {base}: paired randomisation, Holm-corrected p < .05{drawn}"));
         }
         if (0..self.columns.len()).any(|column| self.shows_change(column)) {
-            remarks.push(
-                "Δ: difference from the lane's plain form, also in per cent of it, with its 95 % interval by question"
-                    .into(),
-            );
+            let base = self.baseline.as_deref().unwrap_or("the lane's plain form");
+            remarks.push(format!(
+                "Δ: difference from {base}, also in per cent of it, with its 95 % interval by question"
+            ));
         }
         for row in self.rows.iter().filter(|row| !row.failed.is_empty()) {
             let (first, reason) = &row.failed[0];
-            remarks.push(format!(
-                "{}: {} questions without a list, counted as 0 (first {first}: {reason})",
-                row.lane,
-                row.failed.len()
-            ));
+            let failed = count(row.failed.len(), "question", "questions");
+            let what = match self.suite {
+                // There, a single passage may fail.
+                "edit" => "not measured as a whole; what failed is left out",
+                _ => "without a list, counted as 0",
+            };
+            remarks.push(format!("{}: {failed} {what} (first {first}: {reason})", row.lane));
         }
-        remarks.extend(self.notes.iter().cloned());
+        remarks.extend(self.all_notes());
         remarks.iter().map(|remark| safe::line(remark)).collect()
     }
 
@@ -343,7 +353,7 @@ impl Table {
             "label_source": self.label_source,
             "judged_by": self.judged_by,
             "rows": rows.collect::<Vec<_>>(),
-            "notes": self.caution.iter().chain(&self.notes).collect::<Vec<_>>(),
+            "notes": self.caution.iter().cloned().chain(self.all_notes()).collect::<Vec<_>>(),
             "provenance": self.provenance,
         });
         if let Some(set) = &self.set {
@@ -389,7 +399,7 @@ mod tests {
         assert_eq!(lines[2], "minilm+mmr@0.75  0.7500* (.10–.90)  17.80 (.10–.90)");
         assert_eq!(lines[3], "2 questions · labels: gold · 95 % intervals by question");
         assert!(lines[4].starts_with("* differs"));
-        assert_eq!(lines[5], "minilm+mmr@0.75: 1 questions without a list, counted as 0 (first q1: a_b|c)");
+        assert_eq!(lines[5], "minilm+mmr@0.75: 1 question without a list, counted as 0 (first q1: a_b|c)");
     }
 
     #[test]

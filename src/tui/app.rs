@@ -232,7 +232,7 @@ impl App {
             hint: None,
             explained: None,
             lane_ids: start.lanes.len() as u64,
-            look: start.config.look,
+            look: start.config.look(),
             far_off: None,
             returns_to: None,
             gathering: None,
@@ -448,6 +448,6 @@ pub struct Start {
 impl Start {
     /// Returns the colours to draw with.
     pub fn theme(&self) -> Theme {
-        Theme { look: self.config.look, depth: self.depth }
+        Theme { look: self.config.look(), depth: self.depth }
     }
 }

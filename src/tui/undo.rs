@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tui_input::Input;
 
+use super::keymap::action::Action;
 use super::screens::lanes::LaneFigures;
 use crate::annotate::View;
 use crate::corpus::Passage;
@@ -290,5 +291,34 @@ impl Acts {
         self.undo.push(Step { state: Box::new(state), label });
         let surplus = self.undo.len().saturating_sub(MOST);
         self.undo.drain(..surplus);
+    }
+}
+
+/// What a key says of the passage under the cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// It supports the first side alone.
+    Support,
+    /// It supports the other side alone.
+    Oppose,
+    /// It supports both.
+    Both,
+    /// It supports no statement.
+    None,
+    /// It supports the statement of this number key, from 0, or no longer.
+    Statement(usize),
+}
+
+impl Label {
+    /// The label that an action gives; `None` if it gives none.
+    pub fn of(action: Action) -> Option<Self> {
+        Some(match action {
+            Action::LabelSupport => Label::Support,
+            Action::LabelOppose => Label::Oppose,
+            Action::LabelBoth => Label::Both,
+            Action::LabelNone => Label::None,
+            Action::ToggleLabel(i) => Label::Statement(i),
+            _ => return None,
+        })
     }
 }

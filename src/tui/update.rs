@@ -114,7 +114,7 @@ fn take_config(app: &mut App, read: Result<Config, Problems>) {
     app.notice = Some(match read {
         Ok(config) => {
             app.settings = config.clone();
-            (app.glyphs, app.look) = (config.glyphs, config.look);
+            (app.glyphs, app.look) = (config.glyphs, config.look());
             // A replay keeps the keys and the layout of its session.
             let (keys, layout) = match &mut app.replay {
                 Some(replay) => (&mut replay.keys, &mut replay.layout),

@@ -457,6 +457,17 @@ fn a_parameter_is_chosen_lane_by_lane_on_the_development_set_and_measured_on_the
         |more: &[&str]| command(folder.path(), "data", &[&plan[..], more].concat()).output().unwrap();
     refused(refused_tune(&["--tune", "mmr=2", "--dev", "few.jsonl"]), &["mmr=2", "0 to 1"]);
     refused(refused_tune(&["--tune", "mmr=.5"]), &["--dev"]);
+    // Only what is measured on the test questions is written.
+    good(refused_tune(&[&more[..], &["--write", "out"]].concat()));
+    let runs = fs::read_dir(folder.path().join("out")).unwrap().map(|file| file.unwrap().path());
+    let runs: Vec<_> = runs.filter(|path| path.extension().is_some_and(|end| end == "run")).collect();
+    assert_eq!(runs.len(), 4, "{runs:?}");
+    let dev = fs::read_to_string(folder.path().join("few.jsonl")).unwrap();
+    let dev = json(dev.lines().next().unwrap())["id"].as_str().unwrap().to_owned();
+    for run in runs {
+        let text = fs::read_to_string(&run).unwrap();
+        assert!(!text.lines().any(|line| line.starts_with(&format!("{dev} "))), "{}", run.display());
+    }
 }
 
 #[test]
@@ -491,6 +502,18 @@ fn sets_with_corpora_of_their_own_make_one_wide_table() {
     refused(run(&["--set", own[0], "--set", own[0]]), &["two sets", "few"]);
     refused(run(&["--set", "name=a,qrels=b"]), &["labels=FILE"]);
     refused(run(&["--layout", "wide"]), &["several sets"]);
+    let sets = ["--set", own[0], "--set", own[1], "--layout", "wide", "--label-source", "gold"];
+    refused(
+        run(&[&sets[..], &["--fail-under", "bm25:Prec@5>=0"]].concat()),
+        &["--fail-under", "--layout wide"],
+    );
+    // The lanes are compared within each set.
+    let more = ["--lanes", "bm25,minilm", "--baseline", "bm25", "--format", "json"];
+    let wide = json(&good(run(&[&sets[..], &more].concat())));
+    let compared = wide["further"].as_array().unwrap();
+    let of: Vec<&str> = compared.iter().map(|table| table["set"].as_str().unwrap()).collect();
+    assert_eq!(of, ["few", "more"], "{wide}");
+    assert!(compared.iter().all(|table| table["suite"] == "comparison"), "{wide}");
 }
 
 #[test]
@@ -835,7 +858,20 @@ fn lanes_are_compared_with_a_baseline_and_with_each_other() {
     let (with_run, _) = against(&["--compare-to", "run:out/minilm.run"]);
     let own = row(&with_run, "Prec@5: minilm − run:");
     assert_eq!((own["difference"]["mean"].as_f64(), own["ties"]["mean"].as_f64()), (Some(0.0), Some(24.0)));
+    // The run stays as it was finished, whatever happens to the other lanes, and stars are against it.
+    for more in [&["--mmr", ".75"][..], &["--ties", "trec-eval"]] {
+        let (compared, table) = against(&[&["--compare-to", "run:out/minilm.run"], more].concat());
+        let rows = table["rows"].as_array().unwrap();
+        let run = rows.last().unwrap()["lane"].as_str().unwrap();
+        assert!(run.starts_with("run:out/minilm.run") && !run.contains("mmr"), "{run}");
+        let prec = row(&compared, "Prec@5: bm25");
+        assert_eq!(rows[0]["measures"]["Prec@5"]["p"], prec["p"]["mean"], "{more:?}");
+        let lanes = compared["rows"].as_array().unwrap().iter().map(|row| row["lane"].as_str().unwrap());
+        assert!(lanes.clone().all(|lane| lane.ends_with(run)), "{run}: {:?}", lanes.collect::<Vec<_>>());
+    }
     refused(eval(&["--baseline", "rm3"]), &["--baseline: there is no lane `rm3`"]);
+    refused(eval(&["--out", "nowhere/table.txt"]), &["nowhere", "make it first"]);
+    refused(eval(&["--per-question", "--format", "latex"]), &["text, tsv or json"]);
     refused(eval(&["--compare-to", "minilm"]), &["expected a finished run"]);
 }
 
@@ -1965,4 +2001,11 @@ fn edits_move_a_passage_of_every_lane_and_an_unknown_one_is_refused() {
     refused(run(&[&plan[..], &["--edits", "louder"]].concat()), &["louder", "source-named, source-removed"]);
     refused(run(&[&plan[..], &["--lane", "bm25+mmr"]].concat()), &["bm25", "switches"]);
     refused(run(&["eval", "berds", "--edits", "longer"]), &["--edits", "eval edit"]);
+    refused(run(&[&plan[..], &["--edits", "rewritten"]].concat()), &["--llm", "--replies"]);
+    // A server that is not there fails the rows that need it, and no others.
+    let gone = ["--lane", "bm25", "--edits", "longer,rewritten", "-k", "2", "--llm", "http://127.0.0.1:9/v1"];
+    let output = run(&[&plan[..], &gone, &["--llm-model", "gone"]].concat());
+    let table = json(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!((output.status.code(), table["failed"].as_u64()), (Some(1), Some(2)), "{table}");
+    assert!(!table["rows"][0]["measures"]["higher@2"].is_null(), "{table}");
 }

@@ -149,7 +149,7 @@ fn a_question_missing_from_the_run_fails_counts_as_zero_and_is_reported() {
     let arguments =
         ["eval", "berds", "--corpus", "zoos.jsonl", "--questions", "q.jsonl", "--run", "run.trec"];
     let (_, text, _) = workspace.run(&arguments);
-    let printed = "1 questions without a list, counted as 0 (first 2: the run has no list for this question, neither by its id `2` nor by its words)";
+    let printed = "1 question without a list, counted as 0 (first 2: the run has no list for this question, neither by its id `2` nor by its words)";
     assert!(text.contains(printed), "{text}");
     assert_eq!(workspace.berds(&["--run", "run.trec", "--allow-failed"], 0)["rows"], table["rows"]);
     // The greatest score over the set lacks this question too.

@@ -20,6 +20,7 @@ use crate::detect::{self, DetectError};
 use crate::engine::Setup;
 use crate::input::LISTED;
 use crate::question::{self, Question};
+use crate::report::marks::count;
 use crate::report::safe;
 use crate::work::{Job, Progress, Stop, on_all};
 
@@ -134,11 +135,6 @@ pub fn conflict(history: &History, key: &Key) -> String {
 /// A path as tables show it.
 pub fn named(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
-}
-
-/// A number with its noun: `1 entry`, `2 entries`.
-pub fn count(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Runs the detector on all labelled pairs. Pairs are skipped and counted if the corpus no longer has the labelled text of their

@@ -13,13 +13,14 @@ use crate::annotate::agree::{items, queue, table};
 use crate::annotate::formats::{Format, Imported, Reading, contradictions, date_text};
 use crate::annotate::refit::{Refit, refit};
 use crate::annotate::{Decision, Material, Model, Project, entries, is_name, name_for_journal};
-use crate::cli::annotate::journals::{count, decisions_of, judge, named, open_to_write, refuse_journal};
+use crate::cli::annotate::journals::{decisions_of, judge, named, open_to_write, refuse_journal};
 use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::Common;
 use crate::cli::provenance;
 use crate::detect::Fitted;
-use crate::input::{self, check_output};
+use crate::input::{self, check_output, check_replaceable};
 use crate::report::agreement::{Sheet, against};
+use crate::report::marks::count;
 use crate::report::safe;
 use crate::storage::replace;
 use crate::work::Stop;
@@ -320,9 +321,9 @@ pub enum AgreeFormat {
 }
 
 pub fn agree(common: &Common, args: &Agree) -> anyhow::Result<ExitCode> {
-    for place in args.refit.iter().flatten().chain(&args.out) {
-        check_output(place)?;
-    }
+    // The folder of the detector's card is made.
+    args.refit.iter().flatten().try_for_each(|place| check_replaceable(place))?;
+    args.out.as_deref().map(provenance::check).transpose()?;
     let mut decisions = decisions_of(&args.paths)?;
     if args.blind {
         let all = decisions.len();

@@ -15,6 +15,7 @@ use anyhow::bail;
 use clap::Subcommand;
 
 use super::eval::args::TableFormat;
+use super::eval::formatted;
 use super::options::Common;
 use super::provenance;
 use crate::annotate::agree::{items, table};
@@ -25,12 +26,12 @@ use crate::annotate::{
 };
 use crate::detect::Labels;
 use crate::engine::Recipe;
-use crate::input::check_output;
+use crate::input::InputError;
 use crate::measure::score::Column;
 use crate::report::decisions::quality;
-use crate::report::page::html;
+use crate::report::marks::count;
 use crate::report::safe;
-use journals::{conflict, count};
+use journals::conflict;
 use project::contributions;
 
 /// `parallax annotate`
@@ -67,7 +68,7 @@ pub enum What {
     Remap(journals::Remap),
 }
 
-/// Runs the command.
+/// Does what the user asked for with labels.
 ///
 /// # Errors
 /// A file is not valid, or a folder cannot be written.
@@ -96,7 +97,7 @@ pub struct Status {
     pub all: bool,
 }
 
-pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
+fn status(args: &Status) -> anyhow::Result<ExitCode> {
     let (project, items) = Project::open(&args.folder)?;
     let (history, notes) = read_journals(std::slice::from_ref(&args.folder))?;
     let mut out = safe::stdout();
@@ -147,7 +148,7 @@ pub fn status(args: &Status) -> anyhow::Result<ExitCode> {
     }
     out.write_all(contributions(&project, &items).as_bytes())?;
     let listed = if args.all { usize::MAX } else { NEXT };
-    out.write_all(open_matters(&project, &items, &history, (args.folder.as_path(), listed)).as_bytes())?;
+    out.write_all(open_matters(&project, &items, &history, (args.folder.as_path(), listed))?.as_bytes())?;
     if !conflicts.is_empty() {
         writeln!(
             out,
@@ -206,7 +207,7 @@ fn open_matters(
     items: &[Item],
     history: &History,
     (folder, listed): (&Path, usize),
-) -> String {
+) -> Result<String, InputError> {
     let decisions = history.decisions();
     let human = Human::of_pool(decisions.iter().cloned(), items);
     let mut text = String::new();
@@ -214,9 +215,10 @@ fn open_matters(
     if !tied.is_empty() {
         let folder = folder.display();
         text += &format!(
-            "\n{} as often labelled yes as no, and unjudged; to have somebody else settle this: parallax annotate grow {folder} --adjudicators \
+            "\n{} tied, labelled yes as often as no, and {} as unjudged. To settle them: parallax annotate grow {folder} --adjudicators \
              NAME, then parallax --journal {folder} --annotator NAME, <Esc> and a\n",
             count(tied.len(), "pair of passage and statement is", "pairs of passage and statement are"),
+            if tied.len() == 1 { "counts" } else { "count" },
         );
         for (statement, passage, said) in tied.iter().take(listed) {
             let said = said
@@ -227,7 +229,8 @@ fn open_matters(
         }
         text += &more(tied.len(), listed);
     }
-    let now = guidelines_hash(&Project::guidelines(folder).unwrap_or_else(|| Project::GUIDELINES.to_owned()));
+    let now =
+        guidelines_hash(&Project::guidelines(folder)?.unwrap_or_else(|| Project::GUIDELINES.to_owned()));
     let under = |key: &crate::annotate::Key| {
         history.heads(key).iter().any(|head| head.seen.as_ref().is_some_and(|seen| seen.guidelines != now))
     };
@@ -253,7 +256,7 @@ fn open_matters(
         text += "\nstop labelling? expected change by the next passages, if they change a figure as often as the last ones:\n";
         text.extend(next.iter().map(|line| format!("  {line}\n")));
     }
-    text
+    Ok(text)
 }
 
 /// A change of a mean below this is not worth more labels.
@@ -285,7 +288,11 @@ fn stopping(project: &Project, items: &[Item], human: &Human) -> Vec<String> {
             }
         ))
     };
-    project.lanes.iter().filter(|lane| lane.parse::<Recipe>().is_ok()).filter_map(line).collect()
+    let own = |lane: &String| match lane.parse::<Recipe>() {
+        Ok(_) => line(lane),
+        Err(error) => Some(format!("{}: left out, it is no lane of this version: {error}", safe::line(lane))),
+    };
+    project.lanes.iter().filter_map(own).collect()
 }
 
 /// The number of next questions that are listed.
@@ -312,12 +319,20 @@ fn draw_progress(project: &Project, sample: &Sample, items: &[Item], history: &H
     if next.len() > NEXT {
         text += &format!("  … and {} more\n", next.len() - NEXT);
     }
-    if let Some(Gap::Skipped(skipped, later)) = gap {
+    let broken = gap.map(|gap| match gap {
+        Gap::Skipped(skipped, later) => {
+            format!("question {} of the draw has no label, and question {} has", skipped + 1, later + 1)
+        }
+        Gap::HalfDone(at) => format!(
+            "question {} of the draw is half done: {} of {} passages have labels",
+            at + 1,
+            shares[at].labelled,
+            shares[at].of
+        ),
+    });
+    if let Some(broken) = broken {
         text += &format!(
-            "question {} of the draw has no label, and question {} has: eval --correct stops there, because only the beginning of a \
-             draw is random\n",
-            skipped + 1,
-            later + 1
+            "{broken}: eval --correct stops there, because only the beginning of a draw is random\n"
         );
     }
     text
@@ -336,9 +351,9 @@ pub struct Report {
     pub out: Option<PathBuf>,
 }
 
-pub fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
+fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
     if let Some(place) = &args.out {
-        check_output(place)?;
+        provenance::check(place)?;
     }
     let (project, pool) = Project::open(&args.folder)?;
     let (history, notes) = read_journals(std::slice::from_ref(&args.folder))?;
@@ -346,9 +361,13 @@ pub fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
     if decisions.is_empty() {
         bail!("{}: there are no labels yet", args.folder.display());
     }
-    let labels = match common.labels.first() {
-        Some(name) => Some(Labels::read(name, &project.questions)?),
-        None => None,
+    let labels = match common.labels.as_slice() {
+        [] => None,
+        [name] => Some(Labels::read(name, &project.questions)?),
+        several => bail!(
+            "annotate report compares with one file of labels, and {} are given with --labels",
+            several.len()
+        ),
     };
     let checks: HashMap<(&str, String), &BTreeMap<String, bool>> = pool
         .iter()
@@ -378,14 +397,7 @@ pub fn report(common: &Common, args: &Report) -> anyhow::Result<ExitCode> {
         stopping(&project, &pool, &human).into_iter().map(|line| format!("expected change of {line}")),
     );
     page.notes.extend(notes);
-    let text = match args.format {
-        TableFormat::Text => page.text(),
-        TableFormat::Md => page.markdown(),
-        TableFormat::Latex => page.latex(),
-        TableFormat::Tsv => page.tsv(),
-        TableFormat::Json => format!("{:#}\n", page.json()),
-        TableFormat::Html => html(&page),
-    };
+    let text = formatted(&page, args.format)?;
     provenance::print(args.out.as_deref(), &text, &page.json())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,13 +10,13 @@ use anyhow::{Context, bail};
 use crate::annotate::{
     Item, Order, Project, Repeat, Sample, assign, distinct, drop_repeats, is_name, journals, one_name, plant,
 };
-use crate::cli::annotate::journals::count;
 use crate::cli::job::{Meter, interrupted, open_setup, stop_on_signal};
 use crate::cli::options::{Common, SwitchArgs};
 use crate::detect::LabelSource;
 use crate::engine::sycophancy::{WORDINGS, sycophancy};
 use crate::engine::{Lists, Query, Recipe, Setup, rank_lanes};
 use crate::question::Question;
+use crate::report::marks::count;
 use crate::report::safe;
 use crate::work::{Job, Progress, Stop};
 

@@ -1,6 +1,8 @@
 //! The suites of Chen and Choi: `eval berds` (Tables 3 and 4, Figure 2), `eval coverage` (Tables 5 and 6) and `eval sycophancy`
 //! (section 7).
 
+use std::path::Path;
+
 use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds, seed};
 use crate::cli::eval::lanes::{LaneNotes, Lanes, name_the_model};
 use crate::cli::eval::results::EvalResults;
@@ -21,13 +23,13 @@ use crate::report::lists::Found;
 use crate::report::marks::share;
 use crate::report::means::{Values, cells, compare, rows};
 use crate::report::page::BERDS_OVER_K;
-use crate::report::table::{Cell, Head, Row, Table};
+use crate::report::table::{Cell, Counted, Head, Row, Table};
 
 /// The depth of the curves, if it needs no more verdicts.
 const CURVE: usize = 20;
 
-/// Returns the table, or `None` if the user interrupted.
-pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
+/// Returns the table, or `None` if the user interrupted. With `write`, the lists go to this folder.
+pub fn berds(common: &Common, args: &Eval, write: Option<&Path>) -> anyhow::Result<Option<Table>> {
     let k = usize::from(common.k);
     let columns = Column::at(k, &args.measures)?;
     let lanes = Lanes::open(common, args)?;
@@ -72,12 +74,12 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             return Ok(None);
         }
         lane_notes.take(&outcome);
-        if args.write.is_some() {
+        if write.is_some() {
             found.take(&outcome, &lanes.setup);
         }
     }
     lanes.show(measured.len(), measured.len());
-    if let Some(folder) = &args.write {
+    if let Some(folder) = write {
         let questions: Vec<&Question> = measured.clone();
         found.write(&lanes.recipes, &questions, folder)?;
     }
@@ -105,14 +107,17 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             withheld.join(", ")
         ));
     }
-    if !left_out.is_empty() {
-        notes.push(format!("{} questions have no statements and are left out of all means", left_out.len()));
-    }
     let two_sided = measured.iter().filter(|question| question.supports.is_some()).count();
-    notes.push(format!(
-        "only-1, only-2, both, neither: which sides the first {k} cover, over the {two_sided} two-sided questions; side 1 is the supporting one"
-    ));
-    notes.extend(lane_notes.notes());
+    let text = format!(
+        "only-1, only-2, both, neither: which sides the first {k} cover, over the two-sided questions; side 1 is the supporting one"
+    );
+    let mut counted = vec![Counted { text, questions: two_sided }];
+    if !left_out.is_empty() {
+        let text = "left out of all means, because there are no statements".to_owned();
+        counted.push(Counted { text, questions: left_out.len() });
+    }
+    counted.extend(lane_notes.counted());
+    notes.extend(lane_notes.copied());
     if args.oracle {
         notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
     }
@@ -148,7 +153,7 @@ pub fn berds(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let mut rows = results.rows(names(), cells, own, &versus, widening);
     lane_notes.name(&mut rows);
     let columns = columns.into_iter().map(Head::from).collect();
-    Ok(Some(Table { columns, rows, notes, further, ..table }))
+    Ok(Some(Table { columns, rows, notes, counted, further, ..table }))
 }
 
 /// How many of the passages that each point of a curve looks at are judged, and how many of these by the model.
@@ -161,10 +166,10 @@ fn judged_at_each_k(row: &Row, stops: &[Column]) -> String {
     };
     let judged = format!("{}: share judged by k: {}", row.lane, points(|cell| cell.judged));
     let by_model = |cell: &Cell| cell.by_model.is_some_and(|share| share > 0.0);
-    match row.cells.iter().flatten().any(by_model) {
-        true => format!("{judged}; of these by the model: {}", points(|cell| cell.by_model)),
-        false => judged,
+    if row.cells.iter().flatten().any(by_model) {
+        return format!("{judged}; of these by the model: {}", points(|cell| cell.by_model));
     }
+    judged
 }
 
 /// Cells that hold only means, for the curves.
@@ -231,10 +236,12 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     Ok(Some(Table {
         columns: ["Cover", "covered@100"].map(Head::plotted).to_vec(),
         rows,
-        notes: ["Cover: mean over the questions that reach it, as many as covered@100 says".to_owned()]
-            .into_iter()
-            .chain(lane_notes.notes())
-            .collect(),
+        notes: std::iter::once(
+            "Cover: mean over the questions that reach it, as many as covered@100 says".to_owned(),
+        )
+        .chain(lane_notes.copied())
+        .collect(),
+        counted: lane_notes.counted(),
         further: args.cost.then(|| lane_notes.cost_table(&lanes.recipes)).into_iter().collect(),
         ..lanes.table("coverage", measured.iter().copied(), DEEPEST, shares)?
     }))

@@ -7,7 +7,7 @@ use crate::cli::eval::args::{EditArgs, Eval, check_thresholds};
 use crate::cli::eval::lanes::Lanes;
 use crate::cli::options::Common;
 use crate::corpus::Passage;
-use crate::engine::edit::{Draft, rewrite, score_draft};
+use crate::engine::edit::{Draft, Rewriter, score_draft};
 use crate::engine::recipe::Base;
 use crate::engine::{Lists, Query, Shares, rank_lanes};
 use crate::question::edits::Edit;
@@ -39,14 +39,18 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let lanes = Lanes::open(common, args)?;
     let k = usize::from(common.k);
     for recipe in &lanes.recipes {
-        if matches!(recipe.base, Base::Run(_) | Base::Remote(_)) {
+        let is_scored_here = match recipe.base {
+            Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Sparse(_) | Base::Hybrid => true,
+            Base::Run(_) | Base::Remote(_) => false,
+        };
+        if !is_scored_here {
             bail!(
                 "{recipe}: its scores are not made here, so an edited passage has none; name bm25, minilm, hybrid or another encoder"
             );
         }
         if *recipe != recipe.plain() {
             bail!(
-                "{recipe}: eval edit scores single passages, which switches cannot; name {}",
+                "{recipe}: eval edit scores single passages, and switches change lists; name {}",
                 recipe.plain()
             );
         }
@@ -60,7 +64,10 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let questions: Vec<_> = lanes.setup.questions.iter().collect();
     let mut values: Vec<Vec<Values>> = vec![vec![Values::new(); 3]; names.len()];
     let mut failed = vec![Vec::new(); names.len()];
-    let mut trouble: Vec<String> = Vec::new();
+    let mut rewriter = None;
+    if edits.contains(&Edit::Rewritten) {
+        rewriter = Some(Rewriter::new(&lanes.setup)?);
+    }
     for (done, question) in questions.iter().enumerate() {
         lanes.show(done, questions.len());
         for (lane, recipe) in lanes.recipes.iter().enumerate() {
@@ -82,30 +89,33 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
                     _ => return Ok(None),
                 };
                 for (place, own) in list.iter().take(k).enumerate() {
-                    of += 1;
-                    let edited = match edit {
-                        Edit::Rewritten => match rewrite(&lanes.setup, &own.passage, &lanes.stop) {
-                            Ok((passage, _)) => passage,
-                            Err(error) if error.is_stop() => return Ok(None),
-                            Err(error) => {
-                                let error = error.to_string();
-                                if !trouble.contains(&error) {
-                                    trouble.push(error);
-                                }
-                                continue;
-                            }
-                        },
-                        edit => match edit.of(&own.passage.text) {
-                            Ok(text) => Passage { text, ..Passage::clone(&own.passage) },
-                            Err(_) => continue,
-                        },
+                    let edited = match (edit, &mut rewriter) {
+                        (Edit::Rewritten, Some(rewriter)) => {
+                            rewriter.rewrite(&own.passage, &lanes.stop).map(|own| own.map(|(text, _)| text))
+                        }
+                        (edit, _) => Ok(edit.of(&own.passage.text).ok()),
                     };
-                    let draft = Draft { at: own.at, passage: edited, question: (*question).clone() };
-                    let scored = score_draft(&lanes.setup, recipe, &draft, &mut lists, &lanes.stop);
+                    let mut score = |text: String| {
+                        let passage = Passage { text, ..Passage::clone(&own.passage) };
+                        let draft = Draft { at: own.at, passage, question: (*question).clone() };
+                        score_draft(&lanes.setup, recipe, &draft, &mut lists, &lanes.stop)
+                    };
+                    let scored = edited.and_then(|text| text.map(&mut score).transpose());
                     if lanes.stop.is_set() {
                         return Ok(None);
                     }
-                    let scored = scored?;
+                    let scored = match scored {
+                        Ok(scored) => scored,
+                        Err(error) => {
+                            // The first reason of a question is enough.
+                            if failed[row].last().is_none_or(|(id, _)| *id != question.id) {
+                                failed[row].push((question.id.clone(), error.to_string()));
+                            }
+                            continue;
+                        }
+                    };
+                    of += 1;
+                    let Some(scored) = scored else { continue };
                     changed += 1;
                     higher += match scored.score.total_cmp(&own.score) {
                         std::cmp::Ordering::Greater => 1.0,
@@ -126,7 +136,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let judged = vec![(0, 0); names.len()];
     let versus = vec![None; names.len()];
     let rows = rows(names, values, &versus, failed, judged)?;
-    let mut notes = vec![
+    let notes = vec![
         format!(
             "of the first {k} passages, one at a time, the others as they are: higher: share of edited passages that the lane scores above \
              their original, equal scores half; ranks: ranks gained, below 0 lost, where a passage below the list counts as one below its \
@@ -134,7 +144,6 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         ),
         "means over the questions with a passage that the edit changes; .5 and 0 are no bias".to_owned(),
     ];
-    notes.extend(trouble.iter().take(3).map(|text| format!("not rewritten: {text}")));
     Ok(Some(Table {
         columns: vec![
             Head::plotted(format!("higher@{k}")),

@@ -7,12 +7,13 @@ use serde_json::json;
 
 use super::corrected::{Bench, Figure, Unit};
 use crate::annotate::sample::{Gap, Share, labelled_prefix};
+use crate::engine::Recipe;
 use crate::measure::ppi::{
     Estimate, Labelled, Method, PpiError, Target, corrected_difference, corrected_mean, labels_alone,
 };
 use crate::measure::significance::{DRAWS, Interval, SignificanceError, compare, holm};
 use crate::measure::uncertainty::Spread;
-use crate::report::means::averaged;
+use crate::report::means::{averaged, distinct};
 use crate::report::table::{Cell, Head, Row, Table};
 
 /// The suite of these tables.
@@ -37,16 +38,15 @@ impl Bench<'_> {
         (drawn, rest)
     }
 
-    /// The number of units at the beginning of the draw that are labelled.
-    fn prefix(&self, lane: &str, drawn: &[(usize, Unit)]) -> anyhow::Result<usize> {
+    /// The number of units at the beginning of the draw that are labelled; `lanes` are those of the row `lane`.
+    fn prefix(&self, lane: &str, lanes: &[&Recipe], drawn: &[(usize, Unit)]) -> anyhow::Result<usize> {
         let shares: Vec<Share> = drawn.iter().map(|(_, unit)| unit.share).collect();
         let (whole, gap) = labelled_prefix(&shares);
         let name = |at: usize| {
             let place = drawn[at].0;
             format!("question {} of the draw, \"{}\"", place + 1, self.project.questions[place].text)
         };
-        let pooled = self.project.lanes.iter().any(|own| own == lane || lane.contains(own.as_str()));
-        let hint = if pooled {
+        let hint = if lanes.iter().all(|lane| holds(&self.project.lanes, lane)) {
             String::new()
         } else {
             format!(" (the project holds {}, not this lane)", self.project.lanes.join(", "))
@@ -80,27 +80,32 @@ impl Bench<'_> {
         few: &mut Option<(String, PpiError)>,
     ) -> anyhow::Result<Option<Table>> {
         let names: Vec<String> = self.lanes.recipes.iter().map(ToString::to_string).collect();
-        let mut rows: Vec<(String, Vec<Option<Unit>>, bool)> = Vec::new();
-        for (name, units) in names.iter().zip(&figure.units) {
-            rows.push((name.clone(), units.clone(), false));
+        let recipes = &self.lanes.recipes;
+        let mut rows: Vec<(String, Vec<&Recipe>, Vec<Option<Unit>>)> = Vec::new();
+        for ((name, recipe), units) in names.iter().zip(recipes).zip(&figure.units) {
+            rows.push((name.clone(), vec![recipe], units.clone()));
         }
         for (lane, plain) in self.lanes.plain_forms().into_iter().enumerate().skip(1) {
             let base = plain.unwrap_or(0);
             let less = |(one, other): (&Option<Unit>, &Option<Unit>)| Some((*one)?.less((*other)?));
             let units = figure.units[lane].iter().zip(&figure.units[base]).map(less).collect();
-            rows.push((format!("{} − {}", names[lane], names[base]), units, true));
+            rows.push((
+                format!("{} − {}", names[lane], names[base]),
+                vec![&recipes[lane], &recipes[base]],
+                units,
+            ));
         }
         let (mut printed, mut exact, mut no_width) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, units, difference) in rows {
+        for (name, lanes, units) in rows {
             let (drawn, rest) = self.split_by_draw(&units);
-            let n = self.prefix(&name, &drawn)?;
+            let n = self.prefix(&name, &lanes, &drawn)?;
             let labelled: Vec<Labelled> = drawn[..n]
                 .iter()
                 .filter_map(|(_, unit)| Some(Labelled { value: unit.labelled?, prediction: unit.expected }))
                 .collect();
             let others: Vec<f64> =
                 drawn[n..].iter().map(|(_, unit)| unit).chain(&rest).map(|unit| unit.expected).collect();
-            let estimate = if difference { corrected_difference } else { corrected_mean };
+            let estimate = if lanes.len() > 1 { corrected_difference } else { corrected_mean };
             let corrected = match estimate(&labelled, &others, target, LEVEL) {
                 Ok(corrected) => corrected,
                 Err(error) => {
@@ -175,6 +180,11 @@ impl Bench<'_> {
             ),
         ]
     }
+}
+
+/// Whether a project's pool was made with this lane, however its recipe is written.
+fn holds(lanes: &[String], recipe: &Recipe) -> bool {
+    lanes.iter().any(|own| own.parse::<Recipe>().is_ok_and(|own| own == *recipe))
 }
 
 fn row(lane: String, corrected: &Estimate, alone: &Estimate, by_model: f64) -> Row {
@@ -259,10 +269,8 @@ pub fn comparisons(table: &Table, pairs: &[(usize, usize)]) -> Result<Option<Tab
         "effect: the difference in standard deviations of the differences by question (Cohen's d_z); p: paired randomisation, Holm-corrected \
          over the pairs of a measure"
             .to_owned(),
-        format!(
-            "seen at 80 %: with {} questions, a difference this large would be found in 80 of 100 samples (paired t, .05)",
-            table.questions
-        ),
+        "seen at 80 %: a difference this large would be found in 80 of 100 samples of as many questions as have both values (paired t, .05)"
+            .to_owned(),
     ];
     if table.rows.iter().any(|row| row.by_model.is_some_and(|share| share > 0.0)) {
         notes.push(
@@ -285,20 +293,20 @@ pub fn comparisons(table: &Table, pairs: &[(usize, usize)]) -> Result<Option<Tab
     }))
 }
 
+/// The pairs of rows to compare: every two, or each with the baseline, if there is one.
+pub fn pairs(all: bool, baseline: Option<usize>, rows: usize) -> Vec<(usize, usize)> {
+    match baseline {
+        _ if all => (0..rows).flat_map(|base| (base + 1..rows).map(move |lane| (lane, base))).collect(),
+        Some(base) => (0..rows).filter(|lane| *lane != base).map(|lane| (lane, base)).collect(),
+        None => Vec::new(),
+    }
+}
+
 /// One table over corpora and sets: a row for each corpus and lane, a column for each set and main measure, then the averages over the
 /// corpus's sets. `tables` come with the names of corpus and set.
 pub fn wide(tables: Vec<((String, String), Table)>) -> anyhow::Result<Table> {
-    let distinct = |names: Vec<&String>| {
-        let mut all: Vec<String> = Vec::new();
-        names.into_iter().for_each(|name| {
-            if !all.contains(name) {
-                all.push(name.clone());
-            }
-        });
-        all
-    };
-    let corpora = distinct(tables.iter().map(|((corpus, _), _)| corpus).collect());
-    let sets = distinct(tables.iter().map(|((_, set), _)| set).collect());
+    let corpora = distinct(tables.iter().map(|((corpus, _), _)| corpus.as_str()));
+    let sets = distinct(tables.iter().map(|((_, set), _)| set.as_str()));
     let Some((_, first)) = tables.first() else { return Ok(Table::default()) };
     let plotted = first.columns.iter().any(|head| head.plotted);
     let main = |head: &&Head| head.plotted || !plotted;
@@ -337,19 +345,23 @@ pub fn wide(tables: Vec<((String, String), Table)>) -> anyhow::Result<Table> {
         for (set, table) in &own {
             questions += table.questions;
             notes.extend(
-                table.caution.iter().chain(&table.notes).map(|note| format!("{corpus}, {set}: {note}")),
+                table
+                    .caution
+                    .iter()
+                    .cloned()
+                    .chain(table.all_notes())
+                    .map(|note| format!("{corpus}, {set}: {note}")),
             );
         }
     }
-    let heads = sets.iter().map(String::as_str).chain(["average"]);
+    let heads = sets.iter().copied().chain(["average"]);
     let columns =
         heads.flat_map(|set| measures.iter().map(move |measure| Head::plotted(format!("{set} {measure}"))));
     notes.insert(
         0,
         "average: the mean of the means of a corpus's sets; – where a corpus lacks a set".to_owned(),
     );
-    let mut sources: Vec<String> = tables.iter().map(|(_, table)| table.label_source.clone()).collect();
-    sources.dedup();
+    let sources = distinct(tables.iter().map(|(_, table)| table.label_source.as_str()));
     Ok(Table {
         suite: first.suite,
         columns: columns.collect(),
@@ -361,4 +373,25 @@ pub fn wide(tables: Vec<((String, String), Table)>) -> anyhow::Result<Table> {
         provenance: json!({"sets": tables.iter().map(|((corpus, set), table)| json!({"corpus": corpus, "set": set, "provenance": table.provenance})).collect::<Vec<_>>()}),
         ..Table::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_holds_a_lane_by_its_recipe_and_not_one_with_a_switch_more() {
+        let own = ["bm25".to_owned(), "no recipe".to_owned()];
+        let holds = |recipe: &str| holds(&own, &recipe.parse().unwrap());
+        assert!(holds("bm25") && holds("bm25@k1=0.9,b=0.4"));
+        assert!(!holds("bm25+mmr@.75") && !holds("minilm"));
+    }
+
+    #[test]
+    fn every_label_source_is_named_once() {
+        let table = |labels: &str| Table { label_source: labels.into(), ..Table::default() };
+        let named = |set: &str, labels| (("wiki".to_owned(), set.to_owned()), table(labels));
+        let all = wide(vec![named("a", "gold"), named("b", "model"), named("c", "gold")]).unwrap();
+        assert_eq!(all.label_source, "gold, model");
+    }
 }

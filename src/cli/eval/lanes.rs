@@ -7,46 +7,58 @@ use std::time::Duration;
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use crate::cli::eval::args::{Eval, seed};
+use crate::cli::eval::args::{Eval, Ties, seed};
 use crate::cli::job::{Meter, find_row, open_setup, prompts_in_use, stop_on_signal};
 use crate::cli::options::Common;
 use crate::detect::{Fitted, LabelSource};
-use crate::engine::recipe::{Mmr, Norm, Rerank};
+use crate::engine::recipe::{Base, Mmr, Norm, Rerank};
 use crate::engine::sycophancy::{UNLIKE, WORDINGS};
 use crate::engine::{
     Depth, Lane, List, Lists, Outcome, Query, Recipe, Setup, Shares, Sycophancy, lane, rank_lanes, run,
 };
 use crate::expand::{Cost, Expansion, Form};
 use crate::llm::Tokens;
+use crate::measure::trec::RunOrder;
 use crate::question::Question;
 use crate::report::marks::share;
 use crate::report::safe;
-use crate::report::table::{Cell, Head, Row, Table};
+use crate::report::table::{Cell, Counted, Head, Row, Table};
 use crate::work::{Job, Progress, Stop};
 
 /// The open setup, and the lanes to measure.
 pub struct Lanes {
+    /// The corpus with its questions, labels and models.
     pub setup: Setup,
+    /// The lanes, in the order of the rows.
     pub recipes: Vec<Recipe>,
+    /// The labels that count.
     pub source: LabelSource,
+    /// Shows the progress.
     pub meter: Meter,
+    /// Set once the user interrupts.
     pub stop: Stop,
     /// The prompts with which a language model judges or expands; `None` if there are none.
     pub prompts: Option<Value>,
     /// The lane that all others are compared with, if the user named one.
     pub baseline: Option<usize>,
-    seed: u64,
+    /// The version, models, corpus and seed behind the values; null if nothing is judged.
+    provenance: Value,
 }
 
 impl Lanes {
     /// Opens the corpus with its question set, and embeds it if a lane needs vectors.
     pub fn open(common: &Common, args: &Eval) -> anyhow::Result<Self> {
+        Lanes::with(common, args, None)?.described(common)
+    }
+
+    /// Opens the corpus with its question set for lists that nobody judges, so that no detector is needed.
+    pub fn for_ranking(common: &Common, args: &Eval) -> anyhow::Result<Self> {
         Lanes::with(common, args, None)
     }
 
     /// Opens the corpus for these questions instead of those of the set, which has another format.
     pub fn over(common: &Common, args: &Eval, questions: Vec<Question>) -> anyhow::Result<Self> {
-        Lanes::with(common, args, Some(questions))
+        Lanes::with(common, args, Some(questions))?.described(common)
     }
 
     fn with(common: &Common, args: &Eval, questions: Option<Vec<Question>>) -> anyhow::Result<Self> {
@@ -67,15 +79,20 @@ impl Lanes {
         for note in &setup.notes {
             writeln!(safe::stderr(), "parallax: {note}")?;
         }
-        let recipes = args.switches.apply(common.recipes())?;
-        let baseline = baseline(args, &recipes)?;
+        let (recipes, baseline) = chosen(common, args)?;
         for run in recipes.iter().filter_map(Recipe::run) {
             // A bad file is one error now instead of a failure on every question.
             setup.runs.read(run, Query::DEPTH, &stop)?;
         }
         setup.embed_for(&recipes, &|progress| meter.show(progress), &stop)?;
         let prompts = prompts_in_use(common, &setup, &recipes);
-        Ok(Lanes { setup, recipes, source, meter, stop, prompts, baseline, seed: seed(common) })
+        Ok(Lanes { setup, recipes, source, meter, stop, prompts, baseline, provenance: Value::Null })
+    }
+
+    /// With the provenance of tables. It is made before the measuring, because a detector may fail to load.
+    fn described(mut self, common: &Common) -> anyhow::Result<Self> {
+        self.provenance = self.provenance(seed(common))?;
+        Ok(self)
     }
 
     /// A warning about the values, which depends on the sources of the judgments; `None` if there is none.
@@ -87,7 +104,7 @@ impl Lanes {
     }
 
     /// The version, models, prompts, corpus and seed behind the values.
-    fn provenance(&self) -> anyhow::Result<Value> {
+    fn provenance(&self, seed: u64) -> anyhow::Result<Value> {
         let detector = self.setup.detector()?;
         let mut custom_encoders = Vec::new();
         for model in self.recipes.iter().filter_map(Recipe::model) {
@@ -107,9 +124,7 @@ impl Lanes {
                 "passages": self.setup.corpus.len(),
                 "fingerprint": self.setup.corpus.fingerprint.0,
             },
-            "questions": hash_of(self.setup.questions.iter().map(|question| {
-                json!([question.id, question.text, question.perspectives, question.supports]).to_string()
-            })),
+            "questions": hash_of(self.setup.questions.iter().map(|question| json!(question).to_string())),
             "labels": hash_of(self.setup.questions.iter().flat_map(|question| {
                 let pool = self.setup.label_pool(question, self.source);
                 pool.into_iter().map(|(id, set)| {
@@ -117,7 +132,7 @@ impl Lanes {
                     json!([question.id, id, sides]).to_string()
                 })
             })),
-            "seed": self.seed,
+            "seed": seed,
         });
         if let Some(prompts) = &self.prompts {
             provenance["prompts"] = prompts.clone();
@@ -143,7 +158,7 @@ impl Lanes {
             judged_by: counts(shares, &self.setup.source_name(LabelSource::Gold)),
             baseline: self.baseline.map(|base| self.recipes[base].to_string()),
             caution: self.caution(shares)?,
-            provenance: self.provenance()?,
+            provenance: self.provenance.clone(),
             ..Table::default()
         })
     }
@@ -259,30 +274,34 @@ fn counts(shares: Shares, labels: &str) -> String {
     known.map(|(count, who)| format!("{count} {who}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The lane that `--baseline` or `--compare-to` names, as an index.
-///
-/// # Errors
-/// There is no such lane.
-pub fn baseline(args: &Eval, recipes: &[Recipe]) -> anyhow::Result<Option<usize>> {
-    let rows: Vec<String> = recipes.iter().map(ToString::to_string).collect();
-    match (&args.baseline, &args.compare_to) {
-        (Some(name), _) => Ok(Some(find_row("--baseline", name.trim(), &rows)?)),
-        (None, Some(run)) => Ok(recipes.iter().position(|recipe| recipe == run)),
-        (None, None) => Ok(None),
+/// A recipe whose run, if it has one, is read in the order of `--ties`.
+pub fn ordered(mut recipe: Recipe, ties: Ties) -> Recipe {
+    if let (Base::Run(file), Ties::TrecEval) = (&mut recipe.base, ties) {
+        file.order = RunOrder::TrecEval;
     }
+    recipe
 }
 
-/// The pairs of rows to compare: each with the baseline, or every two.
-pub fn pairs(args: &Eval, rows: &[String]) -> anyhow::Result<Vec<(usize, usize)>> {
-    if args.all_pairs {
-        return Ok((0..rows.len())
-            .flat_map(|base| (base + 1..rows.len()).map(move |lane| (lane, base)))
-            .collect());
+/// The lanes to measure, with their switches, and the index of the one that `--baseline` or `--compare-to` names. The run of
+/// `--compare-to` stays as it was finished: switches are for the other lanes.
+///
+/// # Errors
+/// No lane can use a switch, or there is no such baseline.
+pub fn chosen(common: &Common, args: &Eval) -> anyhow::Result<(Vec<Recipe>, Option<usize>)> {
+    let mut recipes = common.recipes();
+    // It was put at the end.
+    let run = args.compare_to.clone().map(|run| ordered(run, args.ties));
+    if let Some(at) = run.and_then(|run| recipes.iter().rposition(|recipe| *recipe == run)) {
+        let run = recipes.remove(at);
+        let mut recipes = args.switches.apply(recipes)?;
+        recipes.insert(at, run);
+        return Ok((recipes, Some(at)));
     }
-    let named = args.baseline.clone().or(args.compare_to.as_ref().map(ToString::to_string));
-    let Some(named) = named else { return Ok(Vec::new()) };
-    let base = find_row("--baseline", named.trim(), rows)?;
-    Ok((0..rows.len()).filter(|lane| *lane != base).map(|lane| (lane, base)).collect())
+    let recipes = args.switches.apply(recipes)?;
+    let rows: Vec<String> = recipes.iter().map(ToString::to_string).collect();
+    let named = args.baseline.as_deref();
+    let baseline = named.map(|name| find_row("--baseline", name.trim(), &rows)).transpose()?;
+    Ok((recipes, baseline))
 }
 
 /// What a list says of itself. The list holds texts, too many to keep.
@@ -449,18 +468,28 @@ impl LaneNotes {
         self.notes.entry((lane, text)).or_default().insert(question.id.clone());
     }
 
-    /// One line per note, with the number of its questions; and for lanes that copied sentences, the share of exact copies.
-    pub fn notes(&self) -> impl Iterator<Item = String> {
-        let copied = self.costs.iter().filter(|(_, sum)| sum.copied.0 > 0).map(|(lane, sum)| {
+    /// The notes, each with the number of its questions.
+    pub fn counted(&self) -> Vec<Counted> {
+        let note = |((lane, text), questions): (&(String, String), &BTreeSet<String>)| Counted {
+            text: format!("{lane}: {text}"),
+            questions: questions.len(),
+        };
+        self.notes.iter().map(note).collect()
+    }
+
+    /// For lanes that copied sentences, the share of exact copies.
+    pub fn copied(&self) -> impl Iterator<Item = String> {
+        self.costs.iter().filter(|(_, sum)| sum.copied.0 > 0).map(|(lane, sum)| {
             let (of, exact) = sum.copied;
             let share = share(exact as f64 / of as f64);
             format!(
                 "{lane}: {exact} of {of} copied sentences ({share}) stand in their passages word for word"
             )
-        });
-        let notes = self.notes.iter();
-        notes
-            .map(|((lane, text), questions)| format!("{lane}: {text} ({} questions)", questions.len()))
-            .chain(copied)
+        })
+    }
+
+    /// All of them as lines.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.counted().into_iter().map(|note| note.to_string()).chain(self.copied())
     }
 }

@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use serde_json::json;
 
 use super::corpus::remote::{WEB, corpus_name};
 use super::job::interrupted;
@@ -32,7 +31,6 @@ use super::options::{Common, Layout, Tune, set_name};
 use super::provenance;
 use crate::engine::Recipe;
 use crate::engine::recipe::{Base, RunFile};
-use crate::input::check_output;
 use crate::measure::trec::RunOrder;
 use crate::question;
 use crate::report::means::PerQuestion;
@@ -41,12 +39,12 @@ use crate::report::safe;
 use crate::report::table::{Head, Row, Table};
 use crate::report::{lists, page};
 use crate::web;
-use args::{Eval, Suite, TableFormat, Target, Ties, each, thresholds};
-use estimates::wide;
-use lanes::pairs;
+use args::{Eval, Suite, TableFormat, Target, each, thresholds};
+use estimates::{pairs, wide};
+use lanes::ordered;
 use results::put_together;
 
-/// Runs the command.
+/// Measures every question set, prints or writes the table, and exits with 1 if a lane failed or is below a threshold.
 ///
 /// # Errors
 /// A file is not valid, a measure is unknown, or nothing could be measured.
@@ -121,7 +119,21 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         );
     }
     // Before the measuring, which may take hours.
-    args.out.as_deref().map(check_output).transpose()?;
+    args.out.as_deref().map(provenance::check).transpose()?;
+    if args.per_question.is_some() && !BY_QUESTION.contains(&args.format) {
+        bail!(NOT_BY_QUESTION);
+    }
+    let sets = each(common, args)?;
+    if args.layout == Layout::Wide {
+        if args.per_question.is_some() || !thresholds.is_empty() {
+            bail!(
+                "--per-question and --fail-under read a table with a row for each lane; leave --layout wide out"
+            );
+        }
+        if sets.len() < 2 {
+            bail!("--layout wide is for several sets; name them with --set or --questions");
+        }
+    }
     let mut folders = args.write.iter().chain(&args.plots);
     if let Some(folder) = folders.find(|path| path.exists() && !path.is_dir()) {
         bail!("{}: a file; expected a folder", folder.display());
@@ -135,14 +147,14 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     }
     let mut tables = Vec::new();
     let several = common.questions.len() > 1;
-    for (at, (set, common)) in each(common, args)?.into_iter().enumerate() {
+    for (at, (set, common)) in sets.into_iter().enumerate() {
         let qrels = args.sets.get(at).and_then(|set| set.qrels.as_ref()).or(args.qrels.as_ref());
         let table = match (&args.correct, args.suite) {
             (Some(folder), _) => corrected::table(&common, args, folder)?,
             (None, Suite::Trec) => trec::table(&common, args, qrels, several)?,
             _ if common.corpus.as_deref() == Some(Path::new(WEB)) => of_web(&common, args)?,
             (None, Suite::Berds) if !args.tune.is_empty() => tuned(&common, args)?,
-            (None, Suite::Berds) => berds::berds(&common, args)?,
+            (None, Suite::Berds) => berds::berds(&common, args, args.write.as_deref())?,
             (None, Suite::Pir) => pir::table(&common, args)?,
             (None, Suite::Extract) => edit::extract::table(&common, args)?,
             (None, Suite::Coverage) => berds::coverage(&common, args)?,
@@ -166,18 +178,23 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
         tables.push((set, table));
     }
     let mut table = match args.layout {
-        Layout::Wide if tables.len() > 1 => {
+        Layout::Wide => {
+            for (name, table) in &mut tables {
+                table.set = Some(name.clone());
+            }
+            let compared = tables.iter().map(|(_, table)| compared(table, args));
+            let compared = compared.collect::<Result<Vec<_>, _>>()?;
             let places = args.sets.iter().map(|set| (set.corpus_name(), set.name.clone()));
             // Without --set, all sets are asked of one corpus.
             let own = common.corpus.as_deref().map_or_else(|| "sample".into(), set_name);
             let places = places.chain(tables.iter().map(|(name, _)| (own.clone(), name.clone())));
             let tables = places.zip(tables.iter().map(|(_, table)| table.clone())).collect();
-            wide(tables)?
+            Table { further: compared.into_iter().flatten().collect(), ..wide(tables)? }
         }
-        Layout::Wide => bail!("--layout wide is for several sets; name them with --set or --questions"),
         Layout::Stacked => averaged(tables)?,
     };
-    compare_lanes(&mut table, args)?;
+    let further = compared(&table, args)?;
+    table.further.extend(further);
     let text = format_table(&table, args.format, args.per_question.as_deref())?;
     match &args.out {
         Some(path) => provenance::write(path, &text, &table.json())?,
@@ -227,10 +244,12 @@ fn tuned(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let all: Vec<Recipe> = plain.iter().cloned().chain(forms.iter().map(|(.., form)| form.clone())).collect();
     let labels = args.dev_labels.clone().map_or_else(|| common.labels.clone(), |labels| vec![labels]);
     let dev = lanes(all, args.dev.iter().cloned().collect(), labels);
-    let Some(dev) = berds::berds(&dev, args)? else { return Ok(None) };
+    // The folder of --write is for the lists over the test questions.
+    let Some(dev) = berds::berds(&dev, args, None)? else { return Ok(None) };
     let Some(measure) = dev.columns.first().map(|head| head.name.clone()) else { return Ok(None) };
     // The rows are in the order of the lanes: the plain ones, then the forms.
     let cell = |row: usize| dev.rows.get(row).and_then(|row| row.cells.first().cloned().flatten());
+    // A form without a value is worse than any other.
     let mean = |row: usize| cell(row).map_or(f64::NEG_INFINITY, |cell| cell.mean);
     let mut names: Vec<String> = Vec::new();
     for (_, name, _) in &forms {
@@ -249,10 +268,14 @@ fn tuned(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
                 if mean(plain.len() + other.0) > mean(plain.len() + best.0) { other } else { best }
             });
             if let Some((at, (_, name, form))) = best {
-                notes.push(format!(
-                    "{recipe}: {name}, {measure} {:.4} on the development set",
-                    mean(plain.len() + at)
-                ));
+                notes.push(match cell(plain.len() + at) {
+                    Some(cell) => {
+                        format!("{recipe}: {name}, {measure} {:.4} on the development set", cell.mean)
+                    }
+                    None => format!(
+                        "{recipe}: {name}, the first, because none has a value on the development set"
+                    ),
+                });
                 chosen.push(form.clone());
             }
         }
@@ -271,7 +294,7 @@ fn tuned(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         rows.push(Row { lane: recipe.to_string(), cells, judged, by_model, ..Row::default() });
     }
     let test = lanes(chosen, common.questions.clone(), common.labels.clone());
-    let Some(mut table) = berds::berds(&test, args)? else { return Ok(None) };
+    let Some(mut table) = berds::berds(&test, args, args.write.as_deref())? else { return Ok(None) };
     let heads = std::iter::once("plain".to_owned()).chain(names);
     notes.push(format!("{measure} on the development set; of each switch the parameter with the greatest mean is measured above, of equal ones the first"));
     let choice = Table {
@@ -295,10 +318,10 @@ fn tuned(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
 fn of_web(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     if !matches!(args.suite, Suite::Berds | Suite::Coverage) || !args.tune.is_empty() || args.write.is_some()
     {
-        bail!("--corpus web: is for eval berds and eval coverage, without --tune and --write");
+        bail!("`--corpus web:` is for eval berds and eval coverage, without --tune and --write");
     }
     let Some(file) = common.questions.first() else {
-        bail!("--corpus web: needs the questions whose corpora were made; name them with --questions");
+        bail!("`--corpus web:` needs the questions whose corpora were made; name them with --questions");
     };
     let (data, folder) = (common.opening().data_dir, tempfile::tempdir()?);
     let (mut tables, mut lacking) = (Vec::new(), Vec::new());
@@ -309,18 +332,11 @@ fn of_web(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             continue;
         }
         let own = folder.path().join(format!("{number}.jsonl"));
-        let line = json!({
-            "id": question.id,
-            "question": question.text,
-            "perspectives": question.perspectives,
-            "supports": question.supports,
-            "expansions": question.expansions,
-        });
-        fs::write(&own, line.to_string())?;
+        fs::write(&own, serde_json::to_string(&question)?)?;
         let common = Common { corpus: Some(corpus), questions: vec![own], ..common.clone() };
         let table = match args.suite {
             Suite::Coverage => berds::coverage(&common, args)?,
-            _ => berds::berds(&common, args)?,
+            _ => berds::berds(&common, args, None)?,
         };
         let Some(table) = table else { return Ok(None) };
         tables.push(table);
@@ -331,7 +347,7 @@ fn of_web(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
             file.display()
         );
     }
-    let mut table = put_together(tables, &common.recipes())?;
+    let mut table = put_together(tables)?;
     if !lacking.is_empty() {
         let (count, first) = (lacking.len(), lacking.iter().take(5).cloned().collect::<Vec<_>>().join(", "));
         table.notes.insert(
@@ -347,18 +363,20 @@ fn of_web(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     Ok(Some(table))
 }
 
-/// Adds the comparisons that the user asked for below every table with values by question.
-fn compare_lanes(table: &mut Table, args: &Eval) -> anyhow::Result<()> {
-    let suite = table.suite;
-    let of_sets = table.further.iter().filter(|below| below.suite == suite);
+/// The comparisons that the user asked for: of this table and of those of its sets, where they have values by question.
+fn compared(table: &Table, args: &Eval) -> anyhow::Result<Vec<Table>> {
+    let of_sets = table.further.iter().filter(|below| below.suite == table.suite);
     let mut made = Vec::new();
-    for own in std::iter::once(&*table).chain(of_sets) {
-        let rows: Vec<String> = own.rows.iter().map(|row| row.lane.clone()).collect();
-        made.extend(estimates::comparisons(own, &pairs(args, &rows)?)?);
+    for own in std::iter::once(table).chain(of_sets) {
+        let base = own.rows.iter().position(|row| Some(&row.lane) == own.baseline.as_ref());
+        made.extend(estimates::comparisons(own, &pairs(args.all_pairs, base, own.rows.len()))?);
     }
-    table.further.extend(made);
-    Ok(())
+    Ok(made)
 }
+
+/// The formats that have a row per question and lane.
+const BY_QUESTION: [TableFormat; 3] = [TableFormat::Text, TableFormat::Tsv, TableFormat::Json];
+const NOT_BY_QUESTION: &str = "--per-question prints text, tsv or json; choose one of them with --format";
 
 /// The table in a format. If `per_question` is set, it has one row per question and lane, sorted by that measure if it names one.
 fn format_table(table: &Table, format: TableFormat, per_question: Option<&str>) -> anyhow::Result<String> {
@@ -368,9 +386,17 @@ fn format_table(table: &Table, format: TableFormat, per_question: Option<&str>) 
             TableFormat::Json => safe::json(&rows.json())?,
             TableFormat::Tsv => rows.tsv(),
             TableFormat::Text => rows.text(),
-            _ => bail!("--per-question prints text, tsv or json; choose one of them with --format"),
+            TableFormat::Md | TableFormat::Latex | TableFormat::Html => bail!(NOT_BY_QUESTION),
         });
     }
+    formatted(table, format)
+}
+
+/// A table in a format.
+///
+/// # Errors
+/// It cannot be written as JSON.
+pub fn formatted(table: &Table, format: TableFormat) -> anyhow::Result<String> {
     Ok(match format {
         TableFormat::Text => table.text(),
         TableFormat::Md => table.markdown(),
@@ -383,16 +409,7 @@ fn format_table(table: &Table, format: TableFormat, per_question: Option<&str>) 
 
 /// The options with the lanes of `--run FILE` (short for `--lane run:FILE`) first, and with `--ties` applied to every run.
 fn with_runs(common: &Common, args: &Eval) -> Common {
-    let order = match args.ties {
-        Ties::AsRead => None,
-        Ties::TrecEval => Some(RunOrder::TrecEval),
-    };
-    let ordered = |mut recipe: Recipe| {
-        if let (Base::Run(file), Some(order)) = (&mut recipe.base, order) {
-            file.order = order;
-        }
-        recipe
-    };
+    let ordered = |recipe: Recipe| ordered(recipe, args.ties);
     let run = |path: &PathBuf| Base::Run(RunFile { path: path.clone(), order: RunOrder::AsGiven }).into();
     let lanes = args.runs.iter().map(run).chain(common.lanes.iter().cloned());
     // Without lanes of the user's own, the default lanes stay beside the run.

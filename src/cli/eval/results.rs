@@ -7,17 +7,16 @@ use std::ops::Range;
 use serde_json::json;
 
 use super::args::RESAMPLING_SEED;
-use super::lanes::plain_forms;
 use crate::corpus::PassageIx;
-use crate::engine::{Judgments, LaneError, Outcome, Ranked, Recipe, Shares, pooled};
+use crate::engine::{Judgments, LaneError, Outcome, Ranked, Shares, pooled};
 use crate::measure::expected::expected;
 use crate::measure::intervals::Bias as Widening;
 use crate::measure::score::{Column, SupportEvidence};
 use crate::measure::support::Measured;
 use crate::measure::uncertainty::{REPLICATES, Replicates, Spread, draw};
 use crate::measure::{Measure, PerspectiveCount, SupportSet};
-use crate::report::means::{Values, rows};
-use crate::report::table::{Cell, Row, Table};
+use crate::report::means::{Values, distinct, rows};
+use crate::report::table::{Cell, Counted, Row, Table};
 
 /// The number of draws behind a question's value on a curve.
 const CURVE_DRAWS: usize = 200;
@@ -40,6 +39,16 @@ pub struct EvalResults {
     questions: usize,
     /// The sources of the judgments of the first k of all lanes.
     pub shares: Shares,
+}
+
+/// Whether no order has more of it than the one that covers the statements first and then takes the passages that support most.
+fn is_best(column: &Column) -> bool {
+    match column {
+        Column::Named(measure) => {
+            matches!(measure, Measure::MRecall { .. } | Measure::SubtopicRecall { .. } | Measure::Prec { .. })
+        }
+        Column::Covers(_, sides, _) => *sides == [true, true],
+    }
 }
 
 /// One lane, or one upper bound.
@@ -139,12 +148,15 @@ impl EvalResults {
             self.rows[lane].add(&values);
         }
         for (row, lane) in bounds.iter().enumerate() {
+            if let Err(error) = &outcome.lanes[*lane].ranking {
+                self.rows[lists.len() + row].failed.push((question.id.clone(), error.to_string()));
+            }
             let best = outcome.best_order(*lane).unwrap_or_default();
             let ranked = judgments.supports(&best);
             let evidence = SupportEvidence { ranked: &ranked, pool: &pool, m, supports };
             // The order is the best for the first k; other depths have other best orders.
             let value = |column: &Column| {
-                let bounded = column.depth() <= outcome.query.k && column.doubted();
+                let bounded = column.depth() <= outcome.query.k && is_best(column);
                 if bounded { column.value(evidence) } else { None }
             };
             let values: Vec<Value> = self.columns.iter().map(value).collect();
@@ -207,15 +219,15 @@ impl EvalResults {
                 }
                 let own = top.iter().take(column.depth());
                 let list: Vec<_> = own.map(|place| passages[*place].1.clone()).collect();
-                let estimated = || match i < self.interval_columns {
-                    true => expected(&list, |ranked| {
-                        let evidence = SupportEvidence { ranked, pool: &[], m, supports };
-                        column.value(evidence).map(|measured| measured.value)
-                    }),
-                    false => {
-                        let values = draws.iter().map(|sets| value(column, sets, top));
-                        values.sum::<Option<f64>>().map(|sum| sum / draws.len() as f64)
+                let estimated = || {
+                    if i < self.interval_columns {
+                        return expected(&list, |ranked| {
+                            let evidence = SupportEvidence { ranked, pool: &[], m, supports };
+                            column.value(evidence).map(|measured| measured.value)
+                        });
                     }
+                    let values = draws.iter().map(|sets| value(column, sets, top));
+                    values.sum::<Option<f64>>().map(|sum| sum / draws.len() as f64)
                 };
                 let mean = column.expectation(&list, m, supports).or_else(estimated);
                 // If a measure is undefined in some draw, it keeps the value computed from the verdicts.
@@ -309,8 +321,8 @@ impl ResultRow {
     }
 }
 
-/// One table from tables of one question each: the means of all values, with intervals by question.
-pub fn put_together(tables: Vec<Table>, recipes: &[Recipe]) -> anyhow::Result<Table> {
+/// One table from tables of one question each: the means of all values, with intervals by question. Lanes are compared as in the tables.
+pub fn put_together(tables: Vec<Table>) -> anyhow::Result<Table> {
     let Some(first) = tables.first().cloned() else { return Ok(Table::default()) };
     let (mut values, mut failed, mut shares) = (Vec::new(), Vec::new(), Vec::new());
     let mean = |all: &[&Row], share: fn(&Row) -> Option<f64>| {
@@ -327,8 +339,9 @@ pub fn put_together(tables: Vec<Table>, recipes: &[Recipe]) -> anyhow::Result<Ta
         failed.push(same.iter().flat_map(|row| row.failed.clone()).collect::<Vec<_>>());
         shares.push((mean(&same, |row| row.judged), mean(&same, |row| row.by_model)));
     }
-    let mut versus = plain_forms(recipes);
-    versus.resize(first.rows.len(), None);
+    let place = |lane: &String| first.rows.iter().position(|row| row.lane == *lane);
+    let versus: Vec<Option<usize>> =
+        first.rows.iter().map(|row| row.versus.as_ref().and_then(place)).collect();
     let names = first.rows.iter().map(|row| row.lane.clone());
     let mut rows = rows(names, values, &versus, failed, vec![(0, 0); first.rows.len()])?;
     for ((row, judged), own) in rows.iter_mut().zip(shares).zip(&first.rows) {
@@ -338,21 +351,24 @@ pub fn put_together(tables: Vec<Table>, recipes: &[Recipe]) -> anyhow::Result<Ta
         ((row.judged, row.by_model), row.form) = (judged, own.form.clone().filter(|_| one));
     }
     // A note on one question becomes a note on as many as have it.
-    let mut notes: Vec<(String, usize)> = Vec::new();
-    for note in tables.iter().flat_map(|table| &table.notes) {
-        let text = note.strip_suffix(" (1 questions)").unwrap_or(note);
-        match notes.iter_mut().find(|(known, _)| known == text) {
-            Some((_, count)) => *count += 1,
-            None => notes.push((text.to_owned(), 1)),
+    let mut counted: Vec<Counted> = Vec::new();
+    for note in tables.iter().flat_map(|table| &table.counted) {
+        match counted.iter_mut().find(|known| known.text == note.text) {
+            Some(known) => known.questions += note.questions,
+            None => counted.push(note.clone()),
         }
     }
     let each = "each question is measured on its own corpus; notes count the questions that they are about; intervals are by question alone";
-    let notes = notes.into_iter().map(|(text, count)| format!("{text} ({count} questions)"));
+    let notes = distinct(
+        std::iter::once(each).chain(tables.iter().flat_map(|table| &table.notes).map(String::as_str)),
+    );
+    let notes = notes.into_iter().map(str::to_owned).collect();
     Ok(Table {
         question_ids: tables.iter().flat_map(|table| table.question_ids.clone()).collect(),
         questions: tables.iter().map(|table| table.questions).sum(),
         rows,
-        notes: std::iter::once(each.to_owned()).chain(notes).collect(),
+        notes,
+        counted,
         provenance: json!({"questions": tables.iter().map(|table| json!({"id": table.question_ids, "provenance": table.provenance})).collect::<Vec<_>>()}),
         further: Vec::new(),
         ..first
@@ -372,33 +388,37 @@ mod tests {
                 lane: lane.into(),
                 values: vec![vec![Some(mean)]],
                 judged: Some(mean),
+                versus: (lane != "minilm").then(|| "minilm".to_owned()),
                 ..Row::default()
             };
-            let recipes = ["bm25@k1=0.9,b=0.4", "bm25@k1=0.9,b=0.4+rm3"];
+            let recipes = ["minilm", "bm25"];
             Table {
                 suite: "berds",
                 columns: vec!["Prec@5".into()],
                 rows: recipes.into_iter().zip(means).map(row).collect(),
                 question_ids: vec![id.into()],
                 questions: 1,
-                notes: vec![note.into()],
+                notes: vec!["only-1: the supporting side".into()],
+                counted: vec![Counted { text: note.into(), questions: 1 }],
+                baseline: Some("minilm".into()),
                 ..Table::default()
             }
         };
         let tables = vec![
-            table("a", [0.2, 0.4], "x: RM3 (1 questions)"),
-            table("b", [0.4, 0.4], "x: RM3 (1 questions)"),
-            table("c", [0.0, 0.1], "y (1 questions)"),
+            table("a", [0.2, 0.4], "x: RM3"),
+            table("b", [0.4, 0.4], "x: RM3"),
+            table("c", [0.0, 0.1], "y"),
         ];
-        let recipes = ["bm25", "bm25+rm3"].map(|recipe| recipe.parse().unwrap());
-        let all = put_together(tables, &recipes).unwrap();
+        let all = put_together(tables).unwrap();
         assert_eq!((all.questions, all.question_ids.len()), (3, 3));
         let cell = |row: usize| all.rows[row].cells[0].clone().unwrap();
         assert!((cell(0).mean - 0.2).abs() < 1e-12 && (cell(1).mean - 0.3).abs() < 1e-12);
         let change = cell(1).change.unwrap();
-        assert!((change.mean - 0.1).abs() < 1e-12 && cell(1).p.is_some());
+        assert!((change.mean - 0.1).abs() < 1e-12 && cell(1).p.is_some(), "against the baseline");
+        assert_eq!(all.rows[1].versus.as_deref(), Some("minilm"));
         assert!((all.rows[0].judged.unwrap() - 0.2).abs() < 1e-12);
-        assert!(all.notes.contains(&"x: RM3 (2 questions)".to_owned()), "{:?}", all.notes);
+        let notes: Vec<String> = all.all_notes().collect();
+        assert_eq!(notes[1..], ["only-1: the supporting side", "x: RM3 (2 questions)", "y (1 question)"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use crate::cli::eval::args::{Eval, RESAMPLING_SEED, check_thresholds};
-use crate::cli::eval::lanes::{LaneNotes, Lanes, ListFacts, pairs, plain_forms};
+use crate::cli::eval::lanes::{LaneNotes, Lanes, ListFacts, chosen, plain_forms};
 use crate::cli::job::stop_on_signal;
 use crate::cli::options::Common;
 use crate::engine::recipe::Switch;
@@ -58,7 +58,7 @@ pub fn table(
         }
     }
     let depth = depth(&measures);
-    let Some(Ranked { lanes, prompts, lane_notes }) = rank(common, args, &qrels, depth)? else {
+    let Some(Ranked { lanes, base, prompts, lane_notes }) = rank(common, args, &qrels, depth)? else {
         return Ok(None);
     };
     let mut provenance =
@@ -78,8 +78,6 @@ pub fn table(
         recipes.push(recipe);
     }
     let names: Vec<String> = recipes.iter().map(ToString::to_string).collect();
-    let compared = pairs(args, &names)?;
-    let base = compared.first().map(|(_, base)| *base).filter(|_| !args.all_pairs);
     let versus: Vec<Option<usize>> = match base {
         Some(base) => (0..names.len()).map(|lane| (lane != base).then_some(base)).collect(),
         None => plain_forms(&recipes),
@@ -149,6 +147,8 @@ type Lane = (Recipe, Rankings, Vec<(String, String)>);
 /// All lanes with their lists.
 struct Ranked {
     lanes: Vec<Lane>,
+    /// The lane that all others are compared with, if the user named one.
+    base: Option<usize>,
     /// The prompts in use.
     prompts: Option<Value>,
     lane_notes: LaneNotes,
@@ -158,13 +158,13 @@ struct Ranked {
 ///
 /// Judgments need ids but no texts, so no corpus is opened if all lanes are unchanged finished runs.
 fn rank(common: &Common, args: &Eval, qrels: &Qrels, depth: usize) -> anyhow::Result<Option<Ranked>> {
-    let recipes = args.switches.apply(common.recipes())?;
+    let (recipes, base) = chosen(common, args)?;
     check_thresholds(args, recipes.iter().map(ToString::to_string))?;
     let finished = |recipe: &Recipe| recipe.run().filter(|_| *recipe == recipe.plain()).cloned();
     let opened = if recipes.iter().all(|recipe| finished(recipe).is_some()) {
         None
     } else {
-        let lanes = Lanes::open(common, args)?;
+        let lanes = Lanes::for_ranking(common, args)?;
         if !lanes.setup.questions.iter().any(|question| qrels.question(&question.id).is_some()) {
             bail!("the judgments have none of the question set's ids; name their --corpus and --questions");
         }
@@ -207,7 +207,7 @@ fn rank(common: &Common, args: &Eval, qrels: &Qrels, depth: usize) -> anyhow::Re
     for (_, rankings, _) in &mut all {
         rankings.values_mut().for_each(|ids| ids.truncate(depth));
     }
-    Ok(Some(Ranked { lanes: all, prompts: opened.and_then(|lanes| lanes.prompts), lane_notes }))
+    Ok(Some(Ranked { lanes: all, base, prompts: opened.and_then(|lanes| lanes.prompts), lane_notes }))
 }
 
 /// A finished run's lists: the run is searched for each judged question's id, then for its text in the question set.

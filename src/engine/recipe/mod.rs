@@ -94,6 +94,14 @@ mod tests {
     }
 
     #[test]
+    fn the_name_of_every_encoder_is_read_as_that_encoder() {
+        for entry in &crate::encode::registry::MODELS {
+            let recipe: Recipe = entry.name.parse().unwrap();
+            assert!(matches!(recipe.base, Base::Custom(_)), "{} is a retriever's name", entry.name);
+        }
+    }
+
+    #[test]
     fn encoded_blanks_at_the_ends_stay_and_typed_ones_go() {
         for text in ["run:%20a.run%20", "run: %20a.run%20 ", "run: %20a.run%20@ties=trec-eval"] {
             let recipe: Recipe = text.parse().unwrap();

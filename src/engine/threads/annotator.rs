@@ -12,6 +12,7 @@ use crate::annotate::{
     journals, repeats, text_hash,
 };
 use crate::engine::setup::Setup;
+use crate::input::InputError;
 use crate::question::Question;
 
 /// Executes one order after another.
@@ -94,7 +95,7 @@ fn set_label(
             // On the lanes, the lane, the rank and the verdict or the gold label are always in sight.
             let guidelines = match setup.named_journal.as_deref().filter(|folder| Project::is_in(folder)) {
                 Some(folder) => Project::keep_guidelines(folder).map_err(|error| error.to_string())?,
-                None => guidelines_hash(&guidelines(setup)),
+                None => guidelines_hash(&guidelines(setup).map_err(|error| error.to_string())?),
             };
             (view, Some(Seen { blind: false, guidelines, settles: None, again: false }))
         }
@@ -195,9 +196,9 @@ fn report(
 }
 
 /// The guidelines of the project, or the built-in ones.
-fn guidelines(setup: &Setup) -> String {
+fn guidelines(setup: &Setup) -> Result<String, InputError> {
     let folder = setup.named_journal.as_deref().unwrap_or(&setup.journals);
-    Project::guidelines(folder).unwrap_or_else(|| Project::GUIDELINES.to_owned())
+    Ok(Project::guidelines(folder)?.unwrap_or_else(|| Project::GUIDELINES.to_owned()))
 }
 
 /// Opens the journal, and collects what is to be labelled.
@@ -211,7 +212,7 @@ fn annotation(
     let by = setup.annotator.clone();
     let mut annotation = AnnotationState { by: by.clone(), items, questions, ..AnnotationState::default() };
     let named = setup.named_journal.clone();
-    annotation.guidelines = guidelines(setup);
+    annotation.guidelines = guidelines(setup).map_err(|error| text(&error))?;
     annotation.journal = match &named {
         Some(folder) if Project::is_in(folder) => {
             let (project, items) = Project::open(folder).map_err(|error| text(&error))?;

@@ -27,8 +27,8 @@ const SIZES: [&str; 2] = ["lane-width", "passage-rows"];
 /// The settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// The colours.
-    pub look: Look,
+    /// The colours; `None` if neither the file nor an option names them.
+    pub look: Option<Look>,
     /// The characters of marks, frames and bars.
     pub glyphs: Glyphs,
     /// Whether titles stand on a faint tint of their side's colour.
@@ -131,6 +131,13 @@ impl Default for Layout {
     }
 }
 
+impl Config {
+    /// The colours.
+    pub fn look(&self) -> Look {
+        self.look.unwrap_or_default()
+    }
+}
+
 /// Reads a configuration. Returns the settings that could be read, and all problems.
 pub fn read(text: &str) -> (Config, Vec<Problem>) {
     let mut problems = Collector::of(text);
@@ -144,7 +151,7 @@ pub fn read(text: &str) -> (Config, Vec<Problem>) {
         match name.get_ref().as_ref() {
             "theme" => {
                 let all = Look::value_variants().iter().map(|look| (look.name(), *look));
-                config.look = problems.one_of(value, all.collect()).unwrap_or_default();
+                config.look = problems.one_of(value, all.collect());
             }
             "glyphs" => {
                 let all = vec![("unicode", Glyphs::Shapes), ("ascii", Glyphs::Ascii)];
@@ -201,11 +208,11 @@ fn layout(value: &Spanned<DeValue<'_>>, problems: &mut Collector<'_>) -> Layout 
     layout
 }
 
-/// Writes a whole configuration file. Reading it gives the same settings.
+/// Writes a whole configuration file, which names the theme too. Reading it gives the same settings.
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (plain, layout) = (Config::default(), self.layout);
-        let look = |config: &Config| format!("{:?}", config.look.name());
+        let look = |config: &Config| format!("{:?}", config.look().name());
         let glyphs = |config: &Config| match config.glyphs {
             Glyphs::Shapes => "\"unicode\"".to_owned(),
             Glyphs::Ascii => "\"ascii\"".to_owned(),
@@ -302,7 +309,7 @@ impl Source {
             Some(path) if self.named || path.exists() => self.file(path)?,
             _ => Config::default(),
         };
-        config.look = self.look.unwrap_or(config.look);
+        config.look = self.look.or(config.look);
         if self.ascii {
             config.glyphs = Glyphs::Ascii;
         }
@@ -423,7 +430,7 @@ mod tests {
         assert!(reported.is_news(&wrong()) && reported.is_news(&wrong()));
         assert!(reported.is_news(&Ok(Config::default())));
         assert!(!reported.is_news(&Ok(Config::default())));
-        let other = Config { look: crate::tui::theme::Look::Mono, ..Config::default() };
+        let other = Config { look: Some(Look::Mono), ..Config::default() };
         assert!(reported.is_news(&Ok(other)));
     }
 }

@@ -37,12 +37,19 @@ fn an_empty_file_is_the_defaults() {
 fn every_setting_is_read() {
     let text = "theme = 'deuteranopia'\nglyphs = 'ascii'\nmouse = false\ntint = false\ncontact = 'me@example.org'\nprovider = 'wikipedia:de'\n[layout]\nlane-width = 40\npassage-rows = 1\n[keys]\npreset = 'vim'\n";
     let config = good(text);
-    assert_eq!(config.look, Look::Deuteranopia);
+    assert_eq!(config.look, Some(Look::Deuteranopia));
     assert_eq!((config.glyphs, config.mouse, config.tint), (Glyphs::Ascii, Mouse::Off, Tint::Off));
     assert_eq!(config.contact.as_deref(), Some("me@example.org"));
     assert_eq!(config.provider.to_string(), "wikipedia:de");
     assert_eq!(config.layout, Layout { lane_width: 40, passage_rows: 1 });
     assert_eq!(config.keys.preset, Preset::Vim);
+}
+
+#[test]
+fn a_theme_that_is_named_differs_from_none_even_if_it_is_the_default() {
+    assert_eq!((good("").look, good("theme = 'terminal'").look), (None, Some(Look::Terminal)));
+    let above = Source { look: Some(Look::Terminal), ..Source::default() };
+    assert_eq!(above.load().unwrap().look, Some(Look::Terminal));
 }
 
 #[test]
@@ -52,7 +59,9 @@ fn a_shown_configuration_reads_back_the_same() {
         "theme = 'mono'\nmouse = false\ntint = false\ncontact = 'https://example.org/\"me'\nprovider = 'urls:a\\\\b.txt'\n[keys]\npreset = 'vim'\nback = ['<Esc>', '\"', '\\']\n",
     ] {
         let config = good(text);
-        assert_eq!(good(&config.to_string()), config);
+        // The file names the theme, also the default one.
+        let named = Config { look: Some(config.look()), ..config.clone() };
+        assert_eq!(good(&config.to_string()), named);
     }
 }
 
@@ -254,7 +263,7 @@ fn flags_override_the_file() {
     fs::write(&path, "theme = 'dark'\nmouse = false\n").unwrap();
     let above = Source { look: Some(Look::Mono), ascii: true, ..source(&path, true) };
     let config = above.load().unwrap();
-    assert_eq!((config.look, config.glyphs, config.mouse), (Look::Mono, Glyphs::Ascii, Mouse::Off));
+    assert_eq!((config.look(), config.glyphs, config.mouse), (Look::Mono, Glyphs::Ascii, Mouse::Off));
 }
 
 #[test]
@@ -288,7 +297,7 @@ fn reading_never_panics() {
 fn the_key_that_opens_a_screen_closes_it_too_unless_the_file_says_otherwise() {
     let config = good("[keys]\nsycophancy = ['Y', '<F4>']\ncopy-recipe = '<F3>'\n");
     assert_eq!(keys(&config, Context::Sycophancy, Action::Back), ["<Esc>", "q", "Y", "<F4>"]);
-    assert_eq!(good(&config.to_string()), config);
+    assert_eq!(good(&config.to_string()).keys, config.keys);
     let config = good("[keys.lanes]\nsycophancy = '<F4>'\n[keys.asking-as-either-side]\nback = '<F5>'\n");
     assert_eq!(keys(&config, Context::Sycophancy, Action::Back), ["<F5>"]);
     // A key with another meaning there does not close it.

@@ -202,7 +202,7 @@ impl Head {
         Head {
             version: VERSION,
             size: app.size,
-            theme: Some(start.config.look.name().into()),
+            theme: Some(start.config.look().name().into()),
             // The sample has no path.
             corpus: opening.corpus.clone().filter(|_| !matches!(app.corpus, Corpus::Failed(_))),
             questions: opening.questions.clone(),

@@ -271,7 +271,7 @@ impl Shell {
                 Msg::Resized(size_of(terminal)?)
             }
             Msg::Configured(Ok(config)) => {
-                self.set_look(config.look);
+                self.set_look(config.look());
                 self.mouse = config.mouse;
                 shell::capture_mouse(self.mouse)?;
                 Msg::Configured(Ok(config))
@@ -282,7 +282,7 @@ impl Shell {
 
     /// Takes over a changed theme, for the next frame and for the next recording.
     fn set_look(&mut self, look: Look) {
-        self.start.config.look = look;
+        self.start.config.look = Some(look);
         self.theme = self.start.theme();
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parallax::engine::Reply;
 use parallax::engine::detectors::{DetectorEvent, detectors};
 use parallax::tui::app::{App, Corpus};
-use parallax::tui::keymap::{Context, TABLE};
-use parallax::tui::message::Msg;
+use parallax::tui::keymap::{Action, Context, TABLE};
+use parallax::tui::message::{Effect, Msg};
 use parallax::tui::pages::context;
 use parallax::tui::script::{Step, parse};
 use parallax::tui::update::update;
@@ -90,6 +90,19 @@ fn states() -> Vec<App> {
         after(lanes(), ":<Down>"),
         after(lanes(), "n<Down>"),
     ]
+}
+
+#[test]
+fn an_action_of_another_screen_does_nothing_on_the_lanes_and_in_a_passage() {
+    let acts: [(App, fn(&mut App, Action) -> Vec<Effect>); 2] = [
+        (asked(140, 40), parallax::tui::screens::lanes::update::act_on_lanes),
+        (after(asked(140, 40), "<Enter>"), parallax::tui::screens::passage::screen::act),
+    ];
+    for (app, act) in acts {
+        let mut next = app.clone();
+        assert!(act(&mut next, Action::NextFigure).is_empty());
+        assert_eq!(format!("{next:?}"), format!("{app:?}"), "a new action that nobody handles is found");
+    }
 }
 
 /// Whether a key has an effect or changes the state, its notice included.

@@ -35,7 +35,7 @@ struct Areas {
 
 /// Divides the screen. Where there is room for the means or the marked question only, a key changes between them.
 fn areas(app: &App, body: Rect) -> Areas {
-    let rows = app.comparing.questions.len() as u16 + 4;
+    let rows = u16::try_from(app.comparing.questions.len()).unwrap_or(u16::MAX).saturating_add(4);
     let means = app.lanes.len() as u16 + 3;
     let below = |area: Rect, height: u16| {
         let height = height.min(area.height);

@@ -331,7 +331,12 @@ fn lanes(app: &App, compared: &[&Compared]) -> Vec<LaneSummary> {
     };
     let shown = app.comparing.shown;
     let mean = |lane: usize, values: &LaneValues| {
-        if let (Shown::MRecall, Some(drawn)) = (shown, &values.drawn) {
+        // Only MRecall's means are drawn.
+        let drawn = match shown {
+            Shown::MRecall => values.drawn.as_ref(),
+            Shown::Prec | Shown::Lean | Shown::Overlap => None,
+        };
+        if let Some(drawn) = drawn {
             let spread = Spread::of(&mut drawn.clone())?;
             return Some((spread.mean, spread.low, spread.high));
         }

@@ -17,7 +17,7 @@ use crate::tui::app::{App, Corpus, Lane, LaneState, NUMBERS, Options};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::layout::keep_in_view;
 use crate::tui::message::Effect;
-use crate::tui::undo::{HeldLabel, LabelStep, LabelTo, State, Step};
+use crate::tui::undo::{HeldLabel, Label, LabelStep, LabelTo, State, Step};
 
 /// Flips a switch of the lane under the cursor.
 pub fn toggle(app: &mut App, switch: Switch) -> Vec<Effect> {
@@ -251,7 +251,7 @@ pub fn cancel(app: &mut App) -> Vec<Effect> {
 }
 
 /// Labels the passage under the cursor. The figures of all lanes move once the label is on disk.
-pub fn label(app: &mut App, action: Action) -> Vec<Effect> {
+pub fn label(app: &mut App, label: Label) -> Vec<Effect> {
     let Some((at, passage)) = app.open_passage() else { return Vec::new() };
     if app.replay.is_some() {
         app.notice = Some("a replay writes no labels".into());
@@ -265,12 +265,12 @@ pub fn label(app: &mut App, action: Action) -> Vec<Effect> {
     }
     let held = |i: &usize| app.judgments.pair(at, *i).is_some_and(|pair| pair.human == Some(true));
     let mut kept: HashSet<usize> = HashSet::new();
-    let chosen: HashSet<usize> = match (action, sides) {
-        (Action::LabelSupport, Some([first, _])) => [first].into(),
-        (Action::LabelOppose, Some([_, other])) => [other].into(),
-        (Action::LabelBoth, Some([first, other])) => [first, other].into(),
-        (Action::LabelNone, _) => HashSet::new(),
-        (Action::ToggleLabel(i), None) => {
+    let chosen: HashSet<usize> = match (label, sides) {
+        (Label::Support, Some([first, _])) => [first].into(),
+        (Label::Oppose, Some([_, other])) => [other].into(),
+        (Label::Both, Some([first, other])) => [first, other].into(),
+        (Label::None, _) => HashSet::new(),
+        (Label::Statement(i), None) => {
             let Some(i) = Some(i + NUMBERS * app.statement_page()).filter(|i| *i < statements.len()) else {
                 return Vec::new();
             };
@@ -278,9 +278,9 @@ pub fn label(app: &mut App, action: Action) -> Vec<Effect> {
             kept = (0..statements.len()).filter(|other| *other != i && held(other)).collect();
             (!held(&i)).then_some(i).into_iter().collect()
         }
-        (Action::ToggleLabel(i), Some(_)) if i < 2 => [i].into(),
-        (Action::ToggleLabel(_), Some(_)) => return Vec::new(),
-        _ => {
+        (Label::Statement(i), Some(_)) if i < 2 => [i].into(),
+        (Label::Statement(_), Some(_)) => return Vec::new(),
+        (Label::Support | Label::Oppose | Label::Both, None) => {
             app.notice = Some(
                 "this question has no two sides: the numbers choose its statements, 0 says that it supports none"
                     .into(),

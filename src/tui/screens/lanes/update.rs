@@ -21,6 +21,7 @@ use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::palette::{Palette, Picker};
 use crate::tui::theme::Theme;
+use crate::tui::undo::Label;
 use crate::tui::widgets::text::columns_of;
 
 /// The largest k.
@@ -212,8 +213,9 @@ pub fn act_on_lanes(app: &mut App, action: Action) -> Vec<Effect> {
         Action::LaneLeft => return shift_lane(app, -1),
         Action::LaneRight => return shift_lane(app, 1),
         action => {
+            let Some(label) = Label::of(action) else { return Vec::new() };
             keep_in_view(app);
-            return switches::label(app, action);
+            return switches::label(app, label);
         }
     }
     keep_in_view(app);

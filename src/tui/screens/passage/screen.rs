@@ -17,6 +17,7 @@ use crate::tui::message::Effect;
 use crate::tui::page::Page;
 use crate::tui::screens::lanes::{draw as lane, switches, update as lanes};
 use crate::tui::theme::{Meaning, Theme};
+use crate::tui::undo::Label;
 use crate::tui::widgets::scrolled;
 use crate::tui::widgets::syntax::{Language, coloured, settings, source};
 use crate::tui::widgets::text::{
@@ -142,7 +143,10 @@ pub fn act(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Back => app.screen = Screen::LANES,
         Action::NextLabelPage => switches::next_label_page(app),
-        action => return switches::label(app, action),
+        action => {
+            let Some(label) = Label::of(action) else { return Vec::new() };
+            return switches::label(app, label);
+        }
     }
     Vec::new()
 }
