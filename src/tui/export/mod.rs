@@ -393,7 +393,7 @@ mod tests {
         std::fs::write(folder.path().join("file"), "old").unwrap();
         for path in ["missing/a.txt", "file/a.txt"] {
             let error = write(&folder.path().join(path), &frame(), SCALE).unwrap_err().to_string();
-            assert!(error.contains("choose a name in a folder"), "{error}");
+            assert!(error.contains("there is no folder"), "{error}");
         }
         assert_eq!(names(folder.path()), ["file"]);
     }

@@ -383,12 +383,39 @@ pub fn weighted(
     lines
 }
 
+/// The bytes of the opening words that all texts share and go on after: what tells many statements apart comes later.
+pub fn shared_opening(texts: &[String]) -> usize {
+    let Some(first) = texts.first() else { return 0 };
+    let shared = |end: &usize| texts.iter().all(|text| text.len() > *end && text.starts_with(&first[..*end]));
+    first.match_indices(' ').map(|(at, _)| at + 1).take_while(shared).last().unwrap_or(0)
+}
+
+/// A text in one line; if it does not fit, without its first `opening` bytes.
+pub fn fit_past(text: &str, opening: usize, width: usize) -> String {
+    let whole = safe::line(text);
+    if opening == 0 || columns_of(&whole) <= width {
+        return fit(&whole, width);
+    }
+    fit(&format!("… {}", safe::line(&text[opening..])), width)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn lines(text: &str, width: usize) -> Vec<&str> {
         wrap(text, width, usize::MAX).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn statements_that_do_not_fit_leave_out_the_words_with_which_all_begin() {
+        let all = ["Towns should build walls.", "Towns should move inland."].map(String::from);
+        let opening = shared_opening(&all);
+        assert_eq!(opening, "Towns should ".len());
+        assert_eq!(fit_past(&all[0], opening, 14), "… build walls.");
+        assert_eq!(fit_past(&all[0], opening, 25), all[0], "it fits");
+        assert_eq!(shared_opening(&["Ban it".into(), "Ban it now".into()]), "Ban ".len());
+        assert_eq!(shared_opening(&["Yes.".into(), "No.".into()]), 0);
     }
 
     #[test]

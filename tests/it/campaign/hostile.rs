@@ -1168,7 +1168,7 @@ mod caches {
             "offsets.u64 is damaged",
             "replies.jsonl is damaged: 1 of its lines",
             "2 of ",
-            "passages to embed",
+            "passages to encode",
             "passages to index",
             "the import of ",
         ] {
