@@ -871,7 +871,8 @@ fn lanes_are_compared_with_a_baseline_and_with_each_other() {
     }
     refused(eval(&["--baseline", "rm3"]), &["--baseline: there is no lane `rm3`"]);
     refused(eval(&["--out", "nowhere/table.txt"]), &["nowhere", "make it first"]);
-    refused(eval(&["--per-question", "--format", "latex"]), &["text, tsv or json"]);
+    let latex = ["eval", "berds", "--label-source", "gold", "--per-question", "--format", "latex"];
+    refused(command(folder, "data", &latex).output().unwrap(), &["text, tsv or json"]);
     refused(eval(&["--compare-to", "minilm"]), &["expected a finished run"]);
 }
 

@@ -383,7 +383,7 @@ pub fn weighted(
     lines
 }
 
-/// The bytes of the opening words that all texts share and go on after: what tells many statements apart comes later.
+/// The bytes of the opening words that all texts share and go on after; they differ only later.
 pub fn shared_opening(texts: &[String]) -> usize {
     let Some(first) = texts.first() else { return 0 };
     let shared = |end: &usize| texts.iter().all(|text| text.len() > *end && text.starts_with(&first[..*end]));
