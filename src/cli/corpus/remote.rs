@@ -49,6 +49,14 @@ pub struct FromWeb {
     pub allow_private: bool,
 }
 
+impl FromWeb {
+    /// The number of pages to fetch: --pages, else as many as BERDS took, or the whole of a list of addresses.
+    fn wanted(&self) -> usize {
+        let usual = if matches!(self.provider, Provider::Urls(_)) { usize::MAX } else { PAGES };
+        self.pages.map_or(usual, usize::from)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -259,8 +267,7 @@ fn one(
     meter: &Meter,
     stop: &Stop,
 ) -> Result<bool, WebError> {
-    let usual = if matches!(args.provider, Provider::Urls(_)) { usize::MAX } else { PAGES };
-    let wanted = args.pages.map_or(usual, usize::from);
+    let wanted = args.wanted();
     let manners = Manners {
         delay: args.provider.pause(std::time::Duration::from_secs(args.delay.into())),
         allow: if args.allow_private { web::anywhere } else { web::public },
@@ -392,6 +399,19 @@ pub fn push(common: &Common, args: &Push) -> anyhow::Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn wanted<const N: usize>(words: [&str; N]) -> usize {
+        let command = <FromWeb as clap::Args>::augment_args(clap::Command::new("from-web"));
+        let matches = command.try_get_matches_from(words).unwrap();
+        <FromWeb as clap::FromArgMatches>::from_arg_matches(&matches).unwrap().wanted()
+    }
+
+    #[test]
+    fn a_hundred_pages_a_question_are_fetched_unless_another_number_is_asked_for() {
+        assert_eq!(wanted(["from-web", "Zoos?", "--provider", "wikipedia:en"]), 100);
+        assert_eq!(wanted(["from-web", "Zoos?", "--provider", "wikipedia:en", "--pages", "7"]), 7);
+        assert_eq!(wanted(["from-web", "Zoos?", "--provider", "urls:list.txt"]), usize::MAX);
+    }
 
     #[test]
     fn what_is_to_be_typed_survives_a_shell() {
