@@ -40,7 +40,7 @@ impl Refit {
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({
             "threshold": self.threshold,
-            "pairs": self.n,
+            "labels": self.n,
             "positives": self.positives,
             "questions": self.questions,
             "ties_left_out": self.ties,

@@ -1453,7 +1453,7 @@ mod agreement {
         assert_eq!((&printed["pairs"][0]["n"], &printed["alpha_with_model"]["n"]), (&both, &both));
         let file = std::fs::read_to_string(workspace.files.path().join("fitted.json")).unwrap();
         let file: Value = serde_json::from_str(&file).unwrap();
-        assert_eq!((&file["fitted_on"], &file["pairs"]), (&"human labels".into(), &18.into()));
+        assert_eq!((&file["fitted_on"], &file["labels"]), (&"human labels".into(), &18.into()));
         assert_eq!(
             (&file["detector"], &file["threshold"]),
             (&detector.into(), &printed["refit"]["threshold"])

@@ -209,14 +209,14 @@ pub mod header {
         let columns = count.div_ceil(usize::from(area.height).min(count));
         let width = usize::from(area.width).saturating_sub(note.width()) / columns;
         let mut lines = vec![vec![]; usize::from(area.height)];
-        let opening = if count > 2 { text::shared_opening(&question.perspectives) } else { 0 };
+        let opening = if count > 2 { super::text::shared_opening(&question.perspectives) } else { 0 };
         for (i, statement) in question.perspectives.iter().enumerate() {
             let mark = Mark::of(i, question);
             // The number that labels it, as in the column beside the passages.
             let number = i.checked_sub(app.statement_page() * NUMBERS).filter(|i| count > 2 && *i < NUMBERS);
             let number = number.map(|i| format!("{} ", i + 1)).unwrap_or_default();
             let glyph = format!(" {number}{} ", mark.text(app.glyphs));
-            let text = text::fit_past(statement, opening, width.saturating_sub(glyph.width() + 1));
+            let text = super::text::fit_past(statement, opening, width.saturating_sub(glyph.width() + 1));
             let pad = " ".repeat(width.saturating_sub(glyph.width() + text.width()));
             if let Some(line) = lines.get_mut(i / columns) {
                 line.extend([span(glyph, Meaning::Side(mark), theme), Span::raw(text), Span::raw(pad)]);
