@@ -871,7 +871,8 @@ fn lanes_are_compared_with_a_baseline_and_with_each_other() {
     }
     refused(eval(&["--baseline", "rm3"]), &["--baseline: there is no lane `rm3`"]);
     refused(eval(&["--out", "nowhere/table.txt"]), &["nowhere", "make it first"]);
-    refused(eval(&["--per-question", "--format", "latex"]), &["text, tsv or json"]);
+    let latex = ["eval", "berds", "--label-source", "gold", "--per-question", "--format", "latex"];
+    refused(command(folder, "data", &latex).output().unwrap(), &["text, tsv or json"]);
     refused(eval(&["--compare-to", "minilm"]), &["expected a finished run"]);
 }
 
@@ -1989,7 +1990,6 @@ fn edits_move_a_passage_of_every_lane_and_an_unknown_one_is_refused() {
     refused(run(&[&plan[..], &["--edits", "louder"]].concat()), &["louder", "source-named, source-removed"]);
     refused(run(&[&plan[..], &["--lane", "bm25+mmr"]].concat()), &["bm25", "switches"]);
     refused(run(&["eval", "berds", "--edits", "longer"]), &["--edits", "eval edit"]);
-    refused(run(&[&plan[..], &["--edits", "rewritten"]].concat()), &["--llm", "--replies"]);
     // A server that is not there fails the rows that need it, and no others.
     let gone = ["--lane", "bm25", "--edits", "longer,rewritten", "-k", "2", "--llm", "http://127.0.0.1:9/v1"];
     let output = run(&[&plan[..], &gone, &["--llm-model", "gone"]].concat());

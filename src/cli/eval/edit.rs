@@ -136,7 +136,7 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let rows = rows(names, values, &versus, failed, judged)?;
     let notes = vec![
         format!(
-            "of the first {k} passages, one at a time, the others as they are: higher: share of edited passages that the lane scores above \
+            "of the first {k} passages, one at a time, the others as they are; higher: share of edited passages that the lane scores above \
              their original, equal scores half; ranks: ranks gained, below 0 lost, where a passage below the list counts as one below its \
              end; changed: share of the passages that the edit changes"
         ),
