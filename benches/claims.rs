@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     println!("{:<58} {:>22}   goal", "figure", "measured");
-    let parts: [(&str, fn() -> Result<(), Box<dyn std::error::Error>>); 9] = [
+    type Measure = fn() -> Result<(), Box<dyn std::error::Error>>;
+    let parts: [(&str, Measure); 9] = [
         ("size", size),
         ("start", first_frame),
         ("keys", key_to_frame),

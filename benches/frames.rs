@@ -124,6 +124,7 @@ fn opened() -> Opened {
         labels: ("gold".into(), "gold labels".into()),
         by_hand: false,
         reader: None,
+        rerankers: Vec::new(),
         rule: Arc::default(),
         detector: None,
         notice: None,

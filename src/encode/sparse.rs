@@ -284,7 +284,7 @@ pub fn proofs_of(file: &Path) -> PathBuf {
 ///
 /// # Errors
 /// The file cannot be read, or ends within a passage.
-pub fn each_passage(file: &Path, each: &mut dyn FnMut(u32, &[(u32, f32)])) -> io::Result<()> {
+pub fn each_passage(file: &Path, each: &mut impl FnMut(u32, &[(u32, f32)])) -> io::Result<()> {
     let mut read = BufReader::with_capacity(1 << 20, File::open(file)?);
     let four = |read: &mut BufReader<File>| -> io::Result<[u8; 4]> {
         let mut bytes = [0; 4];

@@ -81,7 +81,9 @@ impl Bench<'_> {
     ) -> anyhow::Result<Option<Table>> {
         let names: Vec<String> = self.lanes.recipes.iter().map(ToString::to_string).collect();
         let recipes = &self.lanes.recipes;
-        let mut rows: Vec<(String, Vec<&Recipe>, Vec<Option<Unit>>)> = Vec::new();
+        // Name, the lanes that must be labelled, and a value per question.
+        type Row<'a> = (String, Vec<&'a Recipe>, Vec<Option<Unit>>);
+        let mut rows: Vec<Row<'_>> = Vec::new();
         for ((name, recipe), units) in names.iter().zip(recipes).zip(&figure.units) {
             rows.push((name.clone(), vec![recipe], units.clone()));
         }

@@ -360,7 +360,7 @@ fn explanation(app: &App, at: PassageIx, width: usize) -> Vec<Row> {
             for reason in reasons {
                 let Explanation::Sparse(found) = reason else { continue };
                 // Terms that met stand in the colour of the side that the passage supports.
-                let met = match app.supported(at).iter().next().map(|i| Mark::of(*i, &app.question)) {
+                let met = match app.supported(at).first().map(|i| Mark::of(*i, &app.question)) {
                     Some(mark) => (mark.text(app.glyphs), Meaning::Side(mark)),
                     None => ("=".to_owned(), Meaning::Match),
                 };
