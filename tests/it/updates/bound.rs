@@ -94,7 +94,8 @@ fn states() -> Vec<App> {
 
 #[test]
 fn an_action_of_another_screen_does_nothing_on_the_lanes_and_in_a_passage() {
-    let acts: [(App, fn(&mut App, Action) -> Vec<Effect>); 2] = [
+    type Act = fn(&mut App, Action) -> Vec<Effect>;
+    let acts: [(App, Act); 2] = [
         (asked(140, 40), parallax::tui::screens::lanes::update::act_on_lanes),
         (after(asked(140, 40), "<Enter>"), parallax::tui::screens::passage::screen::act),
     ];
