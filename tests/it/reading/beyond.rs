@@ -221,7 +221,7 @@ fn with_recorded_answers_the_sides_are_judged_in_the_program_and_said_to_be_reco
     let answers = place.path().join("answers.jsonl");
     let line = "{\"question\":\"Should zoos be banned?\",\"k\":5,\"answer\":\"Zoos should be banned [1]. Critics object.\"}\n";
     fs::write(&answers, line).unwrap();
-    let opening = Opening { answers: Some(answers), ..Opening::default() };
+    let opening = Opening { answers: Some(answers), data_dir: place.path().to_owned(), ..Opening::default() };
     let shown = played(opening, "ra<Wait>");
     assert!(shown.contains("recorded in") && shown.contains("Critics object."), "{shown}");
     assert!(shown.contains("by rule, it shows that the matter is disputed"), "{shown}");
