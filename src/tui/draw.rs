@@ -319,7 +319,7 @@ pub mod pictures {
             assert_eq!(by(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "iTerm.app")]), Pictures::ITerm2);
             assert_eq!(by(&[("TERM", "foot")]), Pictures::Sixel);
             assert_eq!(by(&[("TERM", "xterm-256color")]), Pictures::Off);
-            assert_eq!(by(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/tmux")]), Pictures::Off);
+            assert_eq!(by(&[("TERM", "xterm-kitty"), ("TMUX", "socket,1,0")]), Pictures::Off);
             assert_eq!(Pictures::Sixel.of_terminal(|_| None), Pictures::Sixel, "the configuration wins");
         }
 

@@ -323,10 +323,19 @@ fn a_table_by_the_model_writes_its_probabilities_and_they_give_the_printed_means
     };
     let run = fs::read_to_string(folder.join("out/bm25-k1=0.9-b=0.4.run")).unwrap();
     let first: Vec<Vec<&str>> = run.lines().map(|line| line.split(' ').collect()).collect();
-    let first = first.iter().filter(|line| line[3].parse::<usize>().unwrap() <= 3);
-    let all: Vec<f64> = first.map(|line| takes_a_side(line[0], line[2])).collect();
+    let first: Vec<&Vec<&str>> = first.iter().filter(|line| line[3].parse::<usize>().unwrap() <= 3).collect();
+    let all: Vec<f64> = first.iter().map(|line| takes_a_side(line[0], line[2])).collect();
     let printed = table["rows"][0]["measures"]["Prec@3"]["mean"].as_f64().unwrap();
     assert!(all.len() == 6 && (all.iter().sum::<f64>() / 6.0 - printed).abs() < 1e-6, "{all:?} {printed}");
+    // Passages with an unclear verdict have probabilities, but are not judged.
+    let verdicts = lines("probabilities.jsonl");
+    let judged = |line: &&&Vec<&str>| {
+        let own =
+            verdicts.iter().find(|one| one["question"] == line[0] && one["passage"] == line[2]).unwrap();
+        own["unclear"] == false
+    };
+    let share = first.iter().filter(judged).count() as f64 / 6.0;
+    assert_eq!(table["rows"][0]["measures"]["Prec@3"]["judged"].as_f64(), Some(share), "{verdicts:?}");
 }
 
 /// A corpus of six passages with two questions and their graded judgments.

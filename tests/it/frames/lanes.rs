@@ -1,6 +1,7 @@
 //! The lanes, a passage in full, the statements, the keys.
 
-use parallax::engine::Figures;
+use parallax::engine::{Figures, Judgments};
+use parallax::tui::update::refresh;
 
 use super::*;
 
@@ -116,6 +117,21 @@ fn a_question_of_many_sides_has_letters() {
     let mut app = many_sided(80, 24);
     press(&mut app, "<Enter>");
     looks("many-sided-read", &app, COLOURED);
+}
+
+#[test]
+fn a_statement_that_no_label_names_is_called_not_judged_instead_of_missing() {
+    let (judged, mut app) = (many_sided(140, 40), many_sided(140, 40));
+    assert!(drawn(&judged).contains("missing F G"), "{}", drawn(&judged));
+    app.judgments = Judgments::new(&app.question, LabelSource::Gold, Arc::default());
+    for at in 0..PASSAGES.len() {
+        for side in 0..5 {
+            let label = PairLabels { gold: Some(side == at), ..PairLabels::default() };
+            app.judgments.write(PassageIx(at as u32), side, label);
+        }
+    }
+    refresh(&mut app);
+    assert!(drawn(&app).contains("not judged F G") && !drawn(&app).contains("missing"), "{}", drawn(&app));
 }
 
 #[test]

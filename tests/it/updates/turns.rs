@@ -198,13 +198,17 @@ fn a_lane_that_waits_for_vectors_runs_again_once_they_exist() {
 }
 
 #[test]
-fn the_cursor_stays_on_an_unchanged_list_and_returns_to_the_top_of_a_new_one() {
+fn the_cursor_follows_its_passage_among_the_first_k_and_else_returns_to_the_top() {
     let mut app = asked(140, 40);
     press(&mut app, "jj");
     receive(&mut app, lane_ready(1, 0, &[0, 1, 2, 3, 4, 5, 6, 7]));
-    assert_eq!(app.lanes[0].selected, 2);
-    receive(&mut app, lane_ready(1, 0, &[3, 1]));
-    assert_eq!(app.lanes[0].selected, 0);
+    assert_eq!(app.lanes[0].selected, 2, "the list is the same");
+    receive(&mut app, lane_ready(1, 0, &[3, 2, 1]));
+    assert_eq!(app.lanes[0].selected, 1, "passage 2 is at rank 2 now");
+    receive(&mut app, lane_ready(1, 0, &[0, 1, 3, 4, 5, 2]));
+    assert_eq!(app.lanes[0].selected, 0, "it is below the first 5");
+    receive(&mut app, lane_ready(1, 0, &[3, 0]));
+    assert_eq!(app.lanes[0].selected, 0, "what is at the top stays at the top");
     press(&mut app, "jjjj");
     assert_eq!(app.lanes[0].selected, 1, "the cursor stops at the last passage");
 }

@@ -194,6 +194,11 @@ fn question_in_line(app: &App) -> Option<(Question, By)> {
 /// Replaces the question or its statements, and forgets the judgments of the old one.
 pub fn ask_instead(app: &mut App, question: Question, by: By) {
     app.foreign = foreign_question(&question.text);
+    if question.text != app.question.text {
+        // The cursor follows its passage through the lists of one question only.
+        app.lanes.iter_mut().for_each(|lane| (lane.selected, lane.top) = (0, 0));
+        app.label_page = 0;
+    }
     (app.question, app.by, app.far_off) = (question, by, None);
     forget_judgments(app);
     for lane in &mut app.lanes {
