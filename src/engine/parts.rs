@@ -10,6 +10,7 @@ use super::judge::Shares;
 use super::opening::{EncoderSlot, SetupError, load_detector, unusable, with_threshold};
 use super::recipe::{Mmr, Recipe, Rerank};
 use super::setup::{Setup, statements};
+use super::sparse::if_there;
 use super::threads::LabelsChanged;
 use crate::annotate::{Decision, Human, Key, journals, text_hash};
 use crate::corpus::store::Fields;
@@ -118,28 +119,16 @@ impl Setup {
                 return Ok(Arc::new(Vectors::from_bytes(rows, dimensions)));
             }
             let place = self.vectors_place(encoder.key());
-            if !place.exists() {
-                return Err(None);
-            }
-            let damaged = match Vectors::open(&place, dimensions) {
-                Ok(vectors) if vectors.len() == self.corpus.len() => return Ok(Arc::new(vectors)),
-                Ok(vectors) => {
-                    Damaged::new(&place, format!("{} rows of {}", vectors.len(), self.corpus.len()))
+            self.derived(&place, || {
+                let vectors = Vectors::open(&place, dimensions)?;
+                if vectors.len() != self.corpus.len() {
+                    let rows = format!("{} rows of {}", vectors.len(), self.corpus.len());
+                    return Err(Damaged::new(&place, rows).into());
                 }
-                Err(error) => match Damaged::of(&error) {
-                    Some(damaged) => damaged.clone(),
-                    None => return Err(Some(unusable(&place)(error))),
-                },
-            };
-            // Embedded again.
-            self.library.set_aside(&place, &damaged).map_err(|error| Some(error.into()))?;
-            Err(None)
+                Ok(vectors)
+            })
         });
-        match made {
-            Ok(vectors) => Ok(Some(vectors)),
-            Err(None) => Ok(None),
-            Err(Some(error)) => Err(error),
-        }
+        if_there(made)
     }
 
     /// Embeds the corpus on all model threads. Continues where an earlier call stopped.

@@ -1,7 +1,8 @@
 //! Learned sparse lanes: the model, the impact index of the corpus, and what a passage shares with a query.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::list::{LaneError, Wording};
@@ -51,24 +52,27 @@ impl Setup {
         let encoder = self.sparse_encoder(named)?;
         let made = self.encoder_slot(Some(named)).impacts.get(|| {
             let place = self.impacts_place(&encoder);
-            if !place.exists() {
-                return Err(None);
-            }
-            let damaged = match ImpactIndex::open(&place, encoder.key(), self.corpus.len()) {
-                Ok(index) => return Ok(Arc::new(index)),
-                Err(error) => match Damaged::of(&error) {
-                    Some(damaged) => damaged.clone(),
-                    None => return Err(Some(unusable(&place)(error))),
-                },
-            };
-            self.library.set_aside(&place, &damaged).map_err(|error| Some(error.into()))?;
-            Err(None)
+            self.derived(&place, || ImpactIndex::open(&place, encoder.key(), self.corpus.len()))
         });
-        match made {
-            Ok(index) => Ok(Some(index)),
-            Err(None) => Ok(None),
-            Err(Some(error)) => Err(error),
+        if_there(made)
+    }
+
+    /// Opens a file that was derived from the corpus. A damaged one is set aside, to be made again; the error is then `None`, as where there is none.
+    pub(super) fn derived<T>(
+        &self,
+        place: &Path,
+        open: impl FnOnce() -> io::Result<T>,
+    ) -> Result<Arc<T>, Option<SetupError>> {
+        if !place.exists() {
+            return Err(None);
         }
+        let error = match open() {
+            Ok(derived) => return Ok(Arc::new(derived)),
+            Err(error) => error,
+        };
+        let Some(damaged) = Damaged::of(&error) else { return Err(Some(unusable(place)(error))) };
+        self.library.set_aside(place, damaged).map_err(|error| Some(error.into()))?;
+        Err(None)
     }
 
     /// Whether the corpus has its vectors by an encoder, or its impact index by a learned sparse model; `None` is the built-in encoder.
@@ -206,6 +210,15 @@ fn compare(
         shares,
         query: side(query, passage),
         passage: side(passage, query),
+    }
+}
+
+/// What [`Setup::derived`] opened; `None` if it is not there.
+pub(super) fn if_there<T>(opened: Result<Arc<T>, Option<SetupError>>) -> Result<Option<Arc<T>>, SetupError> {
+    match opened {
+        Ok(derived) => Ok(Some(derived)),
+        Err(None) => Ok(None),
+        Err(Some(error)) => Err(error),
     }
 }
 
