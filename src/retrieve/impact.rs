@@ -89,16 +89,8 @@ impl TermList<'_> {
 
     /// The entry of a block.
     fn find(&self, block: usize) -> Option<usize> {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            match self.block(middle).cmp(&block) {
-                std::cmp::Ordering::Equal => return Some(middle),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-        None
+        let entries = self.blocks.as_chunks::<8>().0;
+        entries.binary_search_by_key(&(block as u32), |entry| number(entry, 0)).ok()
     }
 }
 
@@ -156,9 +148,11 @@ impl ImpactIndex {
         })
         .map_err(unreadable)?;
         if wrong || all != passages {
-            return Err(RetrieveError::Impacts(format!(
-                "the weights are of {all} passages, expected {passages}"
-            )));
+            return Err(RetrieveError::Impacts(if wrong {
+                "a weight is not above 0, or its term is not in the vocabulary".into()
+            } else {
+                format!("the weights are of {all} passages, expected {passages}")
+            }));
         }
         if stop.is_set() {
             return Err(Stopped.into());
@@ -496,5 +490,11 @@ mod tests {
         fs::write(&few, 0u32.to_le_bytes()).unwrap();
         let built = ImpactIndex::build(&few, ("m", 2, 2), &place, &Stop::never());
         assert!(built.unwrap_err().to_string().contains("1 passages, expected 2"));
+        // One passage each: a term outside the vocabulary, and a weight of 0.
+        for (term, weight) in [(2u32, 1f32), (0, 0.0)] {
+            fs::write(&few, [[1, 0, 0, 0], term.to_le_bytes(), weight.to_le_bytes()].concat()).unwrap();
+            let built = ImpactIndex::build(&few, ("m", 1, 2), &place, &Stop::never());
+            assert!(built.unwrap_err().to_string().contains("a weight is not above 0"), "{term} {weight}");
+        }
     }
 }
