@@ -61,7 +61,7 @@ pub enum Command {
     Questions(Questions),
     /// Judge pairs of passage and statement from a file.
     Detect(Detect),
-    /// List the prompts that language models get, or print one as a file for --prompt.
+    /// List the prompts that language models get, or print one as a file for --prompt (CSQE, Tables 1 and 2).
     Prompts {
         /// A name from the list.
         name: Option<String>,

@@ -227,7 +227,8 @@ impl Figures {
             mrecall: between(|doubt| doubt.mrecall.mean, now.mrecall, before.mrecall),
             prec: between(|doubt| doubt.prec.mean, now.prec, before.prec),
             lean: lean(doubt, now).zip(lean(doubt_before, before)).map(|(now, before)| now - before),
-            ..change
+            k: change.k,
+            gap: change.gap,
         })
     }
 

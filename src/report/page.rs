@@ -154,11 +154,11 @@ fn plots(table: &Table) -> Vec<(String, String)> {
     let over_n = || ("over-n".to_owned(), curves(&measures(table), "n queries", "MRecall"));
     plots.extend((table.suite == "ask").then(over_n));
     plots.extend(over_k(table));
-    for (suite, x) in [(READER_OVER_K, "k"), (MIX_OVER_SHARE, "share")] {
+    let questions = "share of questions";
+    let either = "share of questions; side: of those answered with one";
+    for (suite, x, y) in [(READER_OVER_K, "k", questions), (MIX_OVER_SHARE, "share", either)] {
         let over = table.further.iter().filter(|below| below.suite == suite);
-        plots.extend(
-            over.map(|below| (format!("over-{x}"), curves(&measures(below), x, "share of questions"))),
-        );
+        plots.extend(over.map(|below| (format!("over-{x}"), curves(&measures(below), x, y))));
     }
     plots
 }

@@ -8,6 +8,7 @@ use crate::read::incremental::{MOST, Reordered, Stands, unstable};
 use crate::read::pattern::Probe;
 use crate::read::reader::matches;
 use crate::read::{Answer, Effect, Pattern, Reader};
+use crate::report::marks::count;
 use crate::report::means::{Values, cells};
 use crate::report::page::READER_OVER_K;
 use crate::report::table::{Head, Row, Table};
@@ -330,7 +331,8 @@ fn stability(lanes: &[ReadLane], sources: &[String], questions: usize) -> Result
     let right = right.max().unwrap_or(0);
     table.counts = true;
     table.notes = vec![format!(
-        "{right} questions are right from the gold passage alone. SER@n: how often n added passages without a gold answer change the answer, over the n=… of them to which so many can be added and whose answers are known; – if there are none"
+        "{} right from the gold passage alone. SER@n: how often n added passages without a gold answer change the answer, over the n=… of them to which so many can be added and whose answers are known; – if there are none",
+        count(right, "question is", "questions are")
     )];
     Ok(table)
 }

@@ -89,6 +89,12 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
     let status = if rows > 0 { take_bottom(&mut rest, rows) } else { Rect::ZERO };
     let legend = if has_legend(area, app) { take_bottom(&mut rest, 1) } else { Rect::ZERO };
     let body = rest;
+    let (tabs, lanes) = side_by_side(body, app);
+    Panes { question, statements, tabs, lanes, caption, status, legend, footer, body }
+}
+
+/// Divides `rest` among the lanes around the cursor: the area of all names, if not all lanes fit, and the lanes.
+pub fn side_by_side(mut rest: Rect, app: &App) -> (Rect, Vec<LanePanes>) {
     let count = app.lanes.len().max(1) as u16;
     let most = if app.in_large() { PRESENTED } else { MAX_LANES };
     let fits = (rest.width / app.layout.lane_width.max(1)).clamp(1, most.min(count));
@@ -105,8 +111,7 @@ pub fn arrange(area: Rect, app: &App) -> Panes {
         let (left, right) = (edge(lane), edge(lane + 1));
         lane_panes(lane, Rect { x: left, width: right - left, ..rest }, app)
     });
-    let lanes = if rest.height >= 3 && rest.width >= 8 { lanes.collect() } else { Vec::new() };
-    Panes { question, statements, tabs, lanes, caption, status, legend, footer, body }
+    (tabs, if rest.height >= 3 && rest.width >= 8 { lanes.collect() } else { Vec::new() })
 }
 
 /// Whether a line says what the figures of the lanes mean.

@@ -1559,7 +1559,7 @@ mod correcting {
 
     fn corrected<'a>(folder: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
         let all = ["eval", "berds", "--format", "json", "--correct", folder.to_str().unwrap()];
-        [&all[..], more].concat()
+        [&all[..], &["--detector", crate::TINY_DETECTOR], more].concat()
     }
 
     /// The printed form of the BM25 lane.
@@ -1656,6 +1656,7 @@ mod correcting {
         );
         for (suite, name) in [("bias", "Lean@5"), ("coverage", "covered@5")] {
             let arguments = ["eval", suite, "--format", "json", "--correct", folder.to_str().unwrap()];
+            let arguments = [&arguments[..], &["--detector", crate::TINY_DETECTOR]].concat();
             assert!(figures(&workspace.good(&arguments)).contains_key(&(name.to_owned(), BM25.to_owned())));
         }
     }
@@ -1737,7 +1738,7 @@ mod correcting {
         };
         journal.append(act).unwrap();
         let printed = workspace.good(&corrected(&folder, &[]));
-        assert!(printed.contains("labels on 1 questions that were not drawn do not count"), "{printed}");
+        assert!(printed.contains("labels on 1 question that were not drawn do not count"), "{printed}");
     }
 
     #[test]
@@ -1747,7 +1748,16 @@ mod correcting {
         let place = folder.to_str().unwrap();
         workspace.good(&["annotate", "new", place, "--sample", "24", "--lanes", "bm25", "--wordings"]);
         label(&folder, |_, _, _| true);
-        let arguments = ["eval", "sycophancy", "--format", "json", "--correct", place];
+        let arguments = [
+            "eval",
+            "sycophancy",
+            "--format",
+            "json",
+            "--correct",
+            place,
+            "--detector",
+            crate::TINY_DETECTOR,
+        ];
         let made = figures(&workspace.good(&arguments));
         let plain = ["eval", "sycophancy", "--format", "json", "--lanes", "bm25", "--label-source", "gold"];
         let gold: Value = serde_json::from_str(&workspace.good(&plain)).unwrap();

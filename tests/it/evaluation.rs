@@ -730,7 +730,8 @@ fn every_measure_of_a_lane_is_the_same_alone_and_among_others_and_an_ideal_is_no
     let names = "alpha_nDCG@5,alpha_nDCG(alpha=0.3)@10,ERR_IA@5,StRecall@5,P_IA@5,Lean@5,rKL@10,AWRF@10,Cover,Judged@5,Prec@10";
     let of_bm25 = |lanes: &str, source: &str| {
         let plan = ["eval", "berds", "--questions", "more.jsonl", "--format", "json", "--measures", names];
-        let plan = [&plan[..], &["--label-source", source, "--lanes", lanes]].concat();
+        let judged = ["--label-source", source, "--detector", crate::TINY_DETECTOR];
+        let plan = [&plan[..], &judged, &["--lanes", lanes]].concat();
         let table = json(&good(command(annotation.path(), "data", &plan).output().unwrap()));
         let rows = table["rows"].as_array().unwrap();
         let own = rows.iter().find(|row| row["lane"].as_str().unwrap().starts_with("bm25")).unwrap();

@@ -29,3 +29,6 @@ mod terminal;
 mod updates;
 mod web_doubles;
 mod writing;
+
+/// A detector with random weights that judges in no time, for tests in which any verdict will do.
+const TINY_DETECTOR: &str = concat!("path:", env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/detectors/bert");

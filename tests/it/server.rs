@@ -17,6 +17,8 @@ pub enum Fate {
     Cut,
     /// Nothing is sent until the client closes the connection.
     Silent,
+    /// The reply comes letter by letter.
+    Slow,
     /// A reply that is not a chat completion.
     Nonsense,
 }
@@ -81,11 +83,16 @@ fn serve(
                 let line = format!("data: {json}\n\n");
                 send(&format!("{:x}\r\n{line}\r\n", line.len()));
             };
-            event(&text[..middle]);
-            if fate == Some(Fate::Cut) {
-                return;
+            if fate == Some(Fate::Slow) {
+                text.chars().for_each(|letter| event(&letter.to_string()));
+            } else {
+                event(&text[..middle]);
             }
-            event(&text[middle..]);
+            match fate {
+                Some(Fate::Cut) => return,
+                Some(Fate::Slow) => {}
+                _ => event(&text[middle..]),
+            }
             let end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
             send(&format!("{:x}\r\n{end}\r\n0\r\n\r\n", end.len()));
         }

@@ -9,7 +9,8 @@ use tempfile::TempDir;
 
 static SAMPLE: LazyLock<(TempDir, Setup)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
-    let opening = Opening { data_dir: folder.path().into(), ..Opening::default() };
+    let detector = crate::TINY_DETECTOR.parse().unwrap();
+    let opening = Opening { data_dir: folder.path().into(), detector, ..Opening::default() };
     let setup = Setup::open(&opening, &|_| (), &Stop::never()).unwrap();
     (folder, setup)
 });

@@ -187,14 +187,14 @@ pub enum Suite {
     Berds,
     /// pRecall on tasks of PIR (--questions FILE or FOLDER, repeated for more), or on a labelled question set over a corpus
     /// (--corpus, --questions, --labels), asked once a statement. Default lanes of tasks: the built-in encoder under every
-    /// projection, and BM25 (PIR, Tables 1 to 4 and 8, Figures 2 and 4).
+    /// projection, and BM25 (PIR, Tables 1 to 4 and 8, Figures 2 and 4; with @query=perspective Table 10).
     Pir,
     /// How well the perspective is found in the queries of PIR (--questions FILE): by rule, and by a language model (--llm URL;
     /// PIR, Table 6).
     Extract,
     /// How far down a list you must read until every statement is covered, up to rank 100 (BERDS, Tables 5 and 6).
     Coverage,
-    /// Which side a lane favours, how unevenly it orders the sides, and whose passages it returns (PIR, Figures 3, 5 and 6).
+    /// Which side a lane favours, how unevenly it orders the sides, and whose passages it returns (PIR, Figures 3, 5 and 6; for AGNews' countries `eval pir --attribute country`).
     Bias,
     /// How far the results follow the wording of the question (BERDS, Figure 3).
     Sycophancy,

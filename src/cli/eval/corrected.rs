@@ -184,8 +184,8 @@ fn labels(lanes: &Lanes, project: &Project, folder: &Path) -> anyhow::Result<(Hu
         .collect();
     if !other.is_empty() {
         notes.push(format!(
-            "labels on {} questions that were not drawn do not count: whoever chose them did not choose at random",
-            other.len()
+            "labels on {} that were not drawn do not count: whoever chose them did not choose at random",
+            crate::report::marks::count(other.len(), "question", "questions")
         ));
     }
     Ok((labels, notes))

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
+use std::ops::Range;
 
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::play;
@@ -195,7 +198,9 @@ fn spoken(glyph: char) -> Option<&'static str> {
         '◐' => " both ",
         '○' => " none ",
         '◇' => " unclear ",
-        '█' | '·' => " ",
+        // A letter or a number says which statement, or where on a gauge.
+        '█' | '·' | '◆' | '●' | '■' | '★' | '□' => " ",
+        'Δ' => " change ",
         '\u{2581}'..='\u{258f}' | '\u{2800}'..='\u{28ff}' => " ",
         _ => return None,
     })
@@ -216,31 +221,63 @@ fn lines(app: &App) -> Vec<String> {
     let drawn = App { glyphs: Glyphs::Shapes, ..app.clone() };
     let Ok(frame) = play::frame(&drawn, Theme::of(Look::Terminal)) else { return Vec::new() };
     let buffer = frame.buffer();
-    let body = panes(app).body;
-    let mut all = Vec::new();
+    read_panes(buffer, panes(app).body)
+}
+
+/// The lines of all panes that frames divide `body` into, one pane after the other, each from left to right and from top to bottom.
+fn read_panes(buffer: &Buffer, body: Rect) -> Vec<String> {
+    // A pane is the rows, one below the other, of what stands between the same two borders.
+    let mut panes: Vec<(Range<u16>, u16, Vec<String>)> = Vec::new();
     for y in body.top()..body.bottom() {
-        let (mut line, mut marked) = (String::new(), false);
-        let mut x = body.left();
-        while x < body.right() {
-            let Some(cell) = buffer.cell((x, y)) else { break };
-            let symbol = cell.symbol();
-            // The second column of a wide character holds nothing.
-            x += columns_of(symbol).max(1) as u16;
-            match symbol.chars().next() {
-                Some('\u{2500}'..'\u{2580}') | None => line.push(' '),
-                Some(glyph) => match spoken(glyph) {
-                    Some(word) => line.push_str(word),
-                    None => line.push_str(symbol),
-                },
+        for columns in between_borders(buffer, body, y) {
+            let line = read_line(buffer, columns.clone(), y);
+            match panes.iter_mut().rev().find(|(of, last, _)| *of == columns && last + 1 == y) {
+                Some((_, last, lines)) => {
+                    *last = y;
+                    lines.extend(line);
+                }
+                None => panes.push((columns, y, line.into_iter().collect())),
             }
-            marked |= cell.modifier.contains(Modifier::REVERSED) && symbol.chars().all(char::is_alphabetic);
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if !words.is_empty() {
-            all.push(format!("{}{}", if marked { "Marked: " } else { "" }, words.join(" ")));
         }
     }
+    panes.into_iter().flat_map(|(_, _, lines)| lines).collect()
+}
+
+/// The columns of a row between its borders.
+fn between_borders(buffer: &Buffer, body: Rect, y: u16) -> Vec<Range<u16>> {
+    let is_border =
+        |x: &u16| buffer.cell((*x, y)).is_some_and(|cell| "│┃┌┐└┘┏┓┗┛├┤┠┨".contains(cell.symbol()));
+    let borders = (body.left()..body.right()).filter(is_border);
+    let mut from = body.left();
+    let mut all = Vec::new();
+    for x in borders.chain([body.right()]) {
+        all.push(from..x);
+        from = x + 1;
+    }
+    all.retain(|columns| !columns.is_empty());
     all
+}
+
+/// The words of a row's columns, without frames; `Marked: ` stands before them if they are highlighted.
+fn read_line(buffer: &Buffer, columns: Range<u16>, y: u16) -> Option<String> {
+    let (mut line, mut marked) = (String::new(), false);
+    let mut x = columns.start;
+    while x < columns.end {
+        let Some(cell) = buffer.cell((x, y)) else { break };
+        let symbol = cell.symbol();
+        // The second column of a wide character holds nothing.
+        x += columns_of(symbol).max(1) as u16;
+        match symbol.chars().next() {
+            Some('\u{2500}'..'\u{2580}') | None => line.push(' '),
+            Some(glyph) => match spoken(glyph) {
+                Some(word) => line.push_str(word),
+                None => line.push_str(symbol),
+            },
+        }
+        marked |= cell.modifier.contains(Modifier::REVERSED) && symbol.chars().all(char::is_alphabetic);
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    (!words.is_empty()).then(|| format!("{}{}", if marked { "Marked: " } else { "" }, words.join(" ")))
 }
 
 #[cfg(test)]
@@ -348,6 +385,14 @@ mod tests {
         let passage = linear.changes(&app).join("\n");
         assert!(passage.contains("Behind glass") && passage.contains("Facts"), "{passage}");
         assert_eq!(linear.changes(&app), Vec::<String>::new());
+    }
+
+    #[test]
+    fn panes_side_by_side_are_read_one_after_the_other() {
+        let rows = ["┌ BM25 ─┐┏ MiniLM ┓", "│ ▲ 1   │┃ ▼ 2    ┃", "└───────┘┗━━━━━━━━┛", " below both"];
+        let buffer = Buffer::with_lines(rows);
+        let read = read_panes(&buffer, buffer.area);
+        assert_eq!(read, ["BM25", "support 1", "MiniLM", "oppose 2", "below both"]);
     }
 
     #[test]

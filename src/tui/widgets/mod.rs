@@ -21,12 +21,13 @@ use crate::report::plot::Series;
 use crate::report::safe;
 use text::{columns_of, fit, span};
 
-/// A border's lower line that says on how many judgments a lane's figures rest: ` bm25: judged .97, .34 by the model `.
+/// A border's lower line that says on how many judgments a lane's figures rest: ` bm25: .97 judged, .34 by the model `.
 pub fn sources_line(name: &str, sources: Sources, width: u16, theme: Theme) -> Span<'static> {
     let Some(judged) = sources.share() else { return Span::raw("") };
+    let all = |part: f64| if part >= 1.0 { "all".to_owned() } else { share(part) };
     let model = sources.model_share().filter(|share| *share > 0.0);
-    let model = model.map_or_else(String::new, |model| format!(", {} by the model", share(model)));
-    let text = format!(" {}: judged {}{model} ", fit(&safe::line(name), 14), share(judged));
+    let model = model.map_or_else(String::new, |model| format!(", {} by the model", all(model)));
+    let text = format!(" {}: {} judged{model} ", fit(&safe::line(name), 14), all(judged));
     span(fit(&text, usize::from(width).saturating_sub(2)), Meaning::Muted, theme)
 }
 

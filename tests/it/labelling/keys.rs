@@ -164,7 +164,7 @@ fn perspectives_of_many_are_chosen_by_number_and_kept_with_enter() {
     let effects = press(&mut app, "a");
     lay(&mut app, &effects, |_| {});
     assert_eq!(press(&mut app, "s"), [], "there is no side to choose");
-    assert!(app.notice.as_deref().unwrap().contains("the keys before its perspectives"));
+    assert!(app.notice.as_deref().unwrap().contains("the keys before its statements"));
     let act = act(&press(&mut app, "133<Enter>"));
     let yes: Vec<&str> =
         act.view.answers.iter().filter(|(_, yes)| **yes).map(|(text, _)| text.as_str()).collect();

@@ -165,7 +165,7 @@ fn a_diversifiers_choice_does_not_depend_on_labels() {
 #[test]
 fn an_interrupted_eval_names_its_signal_prints_no_table_and_can_be_run_again() {
     let workspace = Workspace::new();
-    let args = ["eval", "berds", "--lanes", "minilm", "-k", "20"];
+    let args = ["eval", "berds", "--lanes", "minilm", "-k", "5"];
     for (signal, code) in [("-TERM", 143), ("-INT", 130)] {
         let mut child =
             workspace.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -31,8 +31,8 @@ fn the_key_points_show_the_rank_at_which_each_lane_brings_them_and_what_it_misse
     let ranks: Vec<&str> = last.split_whitespace().rev().take(4).collect();
     assert_eq!(ranks[1..].iter().rev().copied().collect::<Vec<_>>(), ["2", "·", "5"], "{shown}");
     // Of the four, the first lane brings all: 1, 4, 5 and 2.
-    assert!(row("recall of all").contains("1.0"), "{shown}");
-    assert!(shown.contains("2 sentences of 2 passages make it"), "{shown}");
+    assert!(row("found of all").contains("1.0"), "{shown}");
+    assert!(shown.contains("2 like sentences of 2 passages, grouped by a model"), "{shown}");
 }
 
 #[test]
@@ -87,7 +87,8 @@ fn key_points_of_an_earlier_request_are_dropped_and_a_failure_or_none_is_said() 
 
 #[test]
 fn on_the_sample_sentences_are_clustered_into_key_points() {
-    let shown = played(Opening::default(), "K<Wait>");
+    let place = TempDir::new().unwrap();
+    let shown = played(Opening { data_dir: place.path().into(), ..Opening::default() }, "K<Wait>");
     assert!(shown.contains("key points, ● vital"), "{shown}");
     assert!(shown.contains("sentences of"), "{shown}");
 }
@@ -143,7 +144,7 @@ fn the_reader_says_what_the_list_concludes_and_a_sweep_draws_its_curve() {
     for place in 0..=both {
         read(&mut app, number, place, if place > 1 { "supports" } else { "opposes" });
     }
-    assert!(text(&app).contains("2 m tips at"), "{}", text(&app));
+    assert!(text(&app).contains("2 m: supports from "), "{}", text(&app));
     let (number, ..) = ordered(&mut app, "w");
     read(&mut app, number, 0, "");
     assert!(text(&app).contains("no answer"), "{}", text(&app));
@@ -161,13 +162,13 @@ fn the_sides_of_an_answer_say_what_was_dropped_and_where_each_sentence_is_suppor
     for part in [
         "▲  kept",
         "▼  dropped",
-        "list 2 of 2 sides, answer 1: 1 dropped, 0 added",
+        "the list gives 2 of 2 sides, the answer 1: 1 dropped, 0 add",
         "by rule, it does not show that the matter is disputed",
         "citation recall .33",
         "citation precision .33",
         "judged by the model",
         "[1] supports it, [3] adds nothing",
-        "[2] does not support it; also in 4",
+        "[2] does not support it; 4 alone does",
         "cites nothing; no passage read supports it alone",
         "cited by 1",
     ] {

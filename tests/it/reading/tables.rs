@@ -99,6 +99,46 @@ fn papers_probe_3_of_one_passage_is_666_on_ramdocs() {
     assert!(printed.contains(" n=224") && printed.contains(" n=24"), "{printed}");
 }
 
+/// PIR's Table 5 on AmbigQA: an ambiguous question, its reading as the perspective, and the answer of that reading.
+#[test]
+fn queries_of_pir_with_gold_answers_are_read_from_a_plain_lane_and_from_a_projected_one() {
+    let folder = TempDir::new().unwrap();
+    let passages = [
+        ("a", "Uruguay won the first men's cup in 1930."),
+        ("b", "Norway won the first women's cup in 1988."),
+    ];
+    let lines =
+        passages.map(|(id, text)| serde_json::json!({"_id": id, "title": "", "text": text}).to_string());
+    fs::write(folder.path().join("corpus.jsonl"), lines.join("\n")).unwrap();
+    let query = |of: &str, answer: &str| {
+        let meta = serde_json::json!({"perspective": format!("in {of} football"), "src_query": "Who won the first cup?"});
+        let text = format!("Who won the first cup, in {of} football?");
+        serde_json::json!({"_id": of, "text": text, "meta": meta.to_string(), "answers": [answer]})
+            .to_string()
+    };
+    let queries = [query("men's", "Uruguay"), query("women's", "Norway")];
+    fs::write(folder.path().join("queries.jsonl"), queries.join("\n")).unwrap();
+    let reader = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/reader");
+    let plan = [
+        "--corpus",
+        "corpus.jsonl",
+        "--questions",
+        "queries.jsonl",
+        "--lane",
+        "minilm",
+        "--lane",
+        "minilm+pap",
+    ];
+    let all = table(&eval(
+        folder.path(),
+        &[&plan[..], &["-k", "1", "--reader", reader, "--format", "json"]].concat(),
+    ));
+    let rows = all["rows"].as_array().unwrap().iter().map(|row| row["lane"].as_str().unwrap());
+    assert_eq!(rows.collect::<Vec<_>>(), ["minilm", "minilm+pap@2"], "{all}");
+    // The projection takes one of the two away from its passage.
+    assert_eq!([0, 1].map(|row| mean(&all, row, "EM@1")), [Some(1.0), Some(0.5)], "{all}");
+}
+
 #[test]
 fn without_a_reader_only_the_content_of_the_passages_is_reported() {
     let annotation = TempDir::new().unwrap();

@@ -97,7 +97,14 @@ impl SideRow {
         let (none, of) = supports.fold((0, 0), |(none, of), set| {
             (none + usize::from(set.is_none_or(|set| set.is_empty())), of + 1)
         });
+        let many = !app.biasing.over_set && app.question.sides().is_none();
+        let supporters = |statement: usize| {
+            let sets = compared.iter().filter_map(|one| one.supports.get(lane)).flatten().flatten();
+            sets.filter(|set| set.contains(statement)).count()
+        };
+        let statements = if many { app.question.perspectives.len() } else { 0 };
         SideRow {
+            supporters: (0..statements).map(supporters).collect(),
             covered: covered_text(app, compared, lane),
             shares: (all > 0.0).then(|| counts.map(|count| count / all)),
             lean: mean(leans.iter().copied()),
@@ -123,7 +130,7 @@ fn covered_text(app: &App, compared: &[&Compared], lane: usize) -> String {
     match (figures.filter(|figures| figures.is_measured()), counts.iter().position(|count| *count > 0.0)) {
         (None, _) => "–".into(),
         (Some(_), Some(place)) => ["▲ only", "▼ only", "both ▲ and ▼", "neither side"][place].to_owned(),
-        (Some(figures), None) => format!("{} of {} perspectives", figures.covered.len(), figures.first.len()),
+        (Some(figures), None) => format!("{} of {} statements", figures.covered.len(), figures.first.len()),
     }
 }
 

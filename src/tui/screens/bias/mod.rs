@@ -57,6 +57,8 @@ struct SideRow {
     covered: String,
     /// The shares of questions, or of draws, that cover one side, the other, both and neither.
     shares: Option<[f64; 4]>,
+    /// How many of the first k support each statement; for one question with other than two.
+    supporters: Vec<usize>,
     /// The mean lean.
     lean: Option<f64>,
     /// Its interval, if there is one.

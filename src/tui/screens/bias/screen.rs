@@ -66,7 +66,8 @@ impl Page for Bias {
         let (above, _) = areas(app, panes(app).body);
         let inner = Block::bordered().inner(above);
         if inner.contains(Position { x: mouse.column, y: mouse.row }) {
-            let lane = usize::from(mouse.row - inner.y).saturating_sub(1) / lane_rows(app, inner);
+            let shown = usize::from(mouse.row - inner.y).saturating_sub(1) / lane_rows(app, inner);
+            let lane = first_lane(app, inner) + shown;
             app.lane = lane.min(app.lanes.len().saturating_sub(1));
         }
         None
@@ -243,11 +244,14 @@ fn draw_sides(app: &App, theme: Theme, measured: &Measured, area: Rect, frame: &
     let head = format!("  {:<width$}{pad}{:<7}{covers}{:<7}{:<7}{}", "", "lean", "rKL", "AWRF", "no side");
     let mut lines = vec![Line::from(span(head, Meaning::Muted, theme))];
     let rows = lane_rows(app, inner);
-    for (lane, row) in measured.sides.iter().enumerate().take(app.lanes.len()) {
+    for (lane, row) in measured.sides.iter().enumerate().take(app.lanes.len()).skip(first_lane(app, inner)) {
         let mut spans = vec![Span::raw("  ")];
         spans.extend(lane_name(app, theme, lane, width));
         let SideRow { lean, interval, covered, rkl, awrf, no_side, .. } = row;
-        if bar > 0 {
+        if bar > 0 && !row.supporters.is_empty() {
+            spans.extend(supporters(app, theme, row, bar));
+            spans.push(Span::raw(" "));
+        } else if bar > 0 {
             let drawn = lean_bar(lean.unwrap_or(f64::NAN), *interval, bar, theme, app.glyphs);
             let used: usize = drawn.iter().map(|span| columns_of(&span.content)).sum();
             spans.extend(drawn);
@@ -279,6 +283,12 @@ fn lane_rows(app: &App, inner: Rect) -> usize {
     (usize::from(inner.height).saturating_sub(1) / app.lanes.len().max(1)).clamp(1, TALLEST)
 }
 
+/// The first lane shown: the lane under the cursor is always among those that fit.
+fn first_lane(app: &App, inner: Rect) -> usize {
+    let fits = usize::from(inner.height).saturating_sub(1) / lane_rows(app, inner);
+    (app.lane + 1).saturating_sub(fits.max(1))
+}
+
 /// The shares of one side, the other, both and neither, each as a run of its mark.
 fn stack(app: &App, theme: Theme, row: &SideRow, width: usize) -> Vec<Span<'static>> {
     let Some(shares) = row.shares else { return Vec::new() };
@@ -293,6 +303,25 @@ fn stack(app: &App, theme: Theme, row: &SideRow, width: usize) -> Vec<Span<'stat
         span(run, Meaning::Side(mark), theme)
     });
     runs.collect()
+}
+
+/// How many of the first k support each statement, as bars side by side: `◆A ██▍ 2`. Those that do not fit are left out.
+fn supporters(app: &App, theme: Theme, row: &SideRow, width: usize) -> Vec<Span<'static>> {
+    const LEAST: usize = 9;
+    let each = (width / row.supporters.len().max(1)).clamp(LEAST, 24);
+    let mut spans = Vec::new();
+    for (i, count) in row.supporters.iter().enumerate().take(width / each) {
+        let mark = Mark::of(i, &app.question);
+        let name = format!("{} {count} ", mark.text(app.glyphs));
+        let room = each.saturating_sub(columns_of(&name) + 1);
+        let bar = share_bar(*count as f64 / app.k.max(1) as f64, room);
+        let text = fit(&(name + &bar), each - 1);
+        let gap = " ".repeat(each - columns_of(&text));
+        spans.extend([span(text, Meaning::Side(mark), theme), Span::raw(gap)]);
+    }
+    let used: usize = spans.iter().map(|span| columns_of(&span.content)).sum();
+    spans.push(Span::raw(" ".repeat(width.saturating_sub(used))));
+    spans
 }
 
 /// Columns of a value's name.

@@ -187,13 +187,21 @@ fn cells(offer: &DetectorOffer) -> [String; 6] {
     ]
 }
 
+/// A row of the table. Without room for all columns the licence goes first, then the languages: how good a detector is stays.
 fn table_row(cells: &[String; 6], width: usize) -> String {
-    let columns = cells.iter().zip(COLUMNS).map(|(text, (_, width))| {
+    let whole: usize = COLUMNS.iter().map(|(_, width)| width + 1).sum::<usize>() - 1;
+    let goes: &[&str] = match width {
+        _ if width >= whole => &[],
+        _ if width >= whole - 19 => &["licence"],
+        _ => &["licence", "languages"],
+    };
+    let kept = cells.iter().zip(COLUMNS).filter(|(_, (heading, _))| !goes.contains(heading));
+    let columns = kept.map(|(text, (_, width))| {
         let text = fit(text, width);
         let pad = " ".repeat(width.saturating_sub(columns_of(&text)));
         text + &pad
     });
-    fit(&columns.collect::<Vec<_>>().join(" "), width)
+    fit(columns.collect::<Vec<_>>().join(" ").trim_end(), width)
 }
 
 fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {

@@ -269,7 +269,7 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
         Action::LabelSupport | Action::LabelOppose | Action::LabelBoth if sides.is_none() => {
             let key = app.key(Context::Annotate, Action::ApplyLabel);
             app.notice = Some(format!(
-                "this question has no two sides: the keys before its perspectives choose them, {key} keeps them"
+                "this question has no two sides: the keys before its statements choose them, {key} keeps them"
             ));
             return Vec::new();
         }

@@ -19,7 +19,7 @@ use crate::report::safe;
 use crate::tui::app::{App, Corpus, Lane, LaneState, NUMBERS};
 use crate::tui::config::Tint;
 use crate::tui::keymap::{Action, Context, Screen};
-use crate::tui::layout::{LanePanes, Panes, arrange, lane_panes, tab_names};
+use crate::tui::layout::{LanePanes, Panes, arrange, lane_panes, side_by_side, tab_names};
 use crate::tui::screens::help::screen::{legend, welcome};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::header::NAME;
@@ -58,8 +58,24 @@ pub fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
 
 /// Draws the lane with the cursor beside the text of another screen, whose passage is marked in it.
 pub fn beside(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    of(app, theme, app.lane, area, frame);
+}
+
+/// Draws one lane in an area, unless that is empty.
+pub fn of(app: &App, theme: Theme, number: usize, area: Rect, frame: &mut Frame<'_>) {
     if !area.is_empty() {
-        lane(app, theme, &lane_panes(app.lane, area, app), frame);
+        lane(app, theme, &lane_panes(number, area, app), frame);
+    }
+}
+
+/// Draws the lanes below another screen, where there is room for their passages.
+pub fn below(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
+    if area.height >= 8 && matches!(app.corpus, Corpus::Open(_)) {
+        let (names, lanes) = side_by_side(area, app);
+        tabs(app, theme, names, frame);
+        for pane in &lanes {
+            lane(app, theme, pane, frame);
+        }
     }
 }
 

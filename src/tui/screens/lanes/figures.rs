@@ -241,9 +241,10 @@ fn recall(theme: Theme, lane: &LaneFigures, figures: &Figures, room: usize) -> V
     let delta = change_span(difference, text, theme);
     let value = span(format!("MRecall@{} {mean}", figures.k), Meaning::Title, theme);
     let with = interval.map(|interval| span(format!(" {interval}"), Meaning::Muted, theme));
-    let long: Vec<Span<'static>> = [Some(value.clone()), with, delta.clone()].into_iter().flatten().collect();
-    let short: Vec<Span<'static>> = [Some(value.clone()), delta].into_iter().flatten().collect();
-    [long, short].into_iter().find(|spans| width_of(spans) <= room).unwrap_or_else(|| vec![value])
+    // The change gives way first: a figure that the judge could turn over keeps its interval.
+    let forms = [[Some(value.clone()), with.clone(), delta], [Some(value.clone()), with, None]];
+    let mut forms = forms.into_iter().map(|form| form.into_iter().flatten().collect::<Vec<_>>());
+    forms.find(|spans| width_of(spans) <= room).unwrap_or_else(|| vec![value])
 }
 
 /// `(.00–1.0)`

@@ -432,15 +432,22 @@ fn apply(app: &mut App, written: &Written, first: bool) {
     }
 }
 
-/// `labelled by anna: ▲ · u takes it back`, and which labels count if these do not.
+/// `labelled by anna: ▲, gold is ▼ · u takes it back`, and which labels count if these do not.
 fn said(app: &App, at: PassageIx, by: &str) -> String {
     let key = |action| app.key(Context::Lanes, action);
-    let human = |i: &usize| app.judgments.pair(at, *i).is_some_and(|pair| pair.human == Some(true));
-    let marks: Vec<String> = (0..app.question.perspectives.len())
-        .filter(human)
-        .map(|i| Mark::of(i, &app.question).text(app.glyphs))
-        .collect();
-    let marks = if marks.is_empty() { "supports none".to_owned() } else { marks.join(" ") };
+    let marks = |supports: &dyn Fn(&PairLabels) -> bool| -> Vec<String> {
+        let supported = |i: &usize| app.judgments.pair(at, *i).is_some_and(supports);
+        let statements = (0..app.question.perspectives.len()).filter(supported);
+        statements.map(|i| Mark::of(i, &app.question).text(app.glyphs)).collect()
+    };
+    let [human, gold] = [marks(&|pair| pair.human == Some(true)), marks(&|pair| pair.gold == Some(true))];
+    // A label by hand stands for the whole passage: what gold says besides no longer counts.
+    let gold = if gold.is_empty() || gold == human {
+        String::new()
+    } else {
+        format!(", gold is {}", gold.join(" "))
+    };
+    let marks = if human.is_empty() { "supports none".to_owned() } else { human.join(" ") };
     let counts = match app.judgments.source {
         LabelSource::Model => Some("the model's verdicts"),
         LabelSource::Gold => Some("gold labels"),
@@ -448,7 +455,11 @@ fn said(app: &App, at: PassageIx, by: &str) -> String {
     };
     let counts = counts
         .map(|counts| format!("; {counts} count, not yours: {} changes it", key(Action::NextLabelSource)));
-    format!("labelled by {by}: {marks} · {} takes it back{}", key(Action::Undo), counts.unwrap_or_default())
+    format!(
+        "labelled by {by}: {marks}{gold} · {} takes it back{}",
+        key(Action::Undo),
+        counts.unwrap_or_default()
+    )
 }
 
 /// Shows the next nine statements for the number keys.

@@ -17,7 +17,7 @@ use crate::engine::edit::{Draft, Drafted};
 use crate::engine::{Batch, Judgments, Reply};
 use crate::question::Question;
 use crate::question::edits::Edit;
-use crate::report::marks::{Mark, share};
+use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::App;
 use crate::tui::keymap::{Action, Context, Screen};
@@ -232,7 +232,7 @@ fn by_rule(app: &mut App, step: usize) -> Vec<Effect> {
 }
 
 /// Columns of a row's name.
-const NAME: usize = 10;
+const NAME: usize = 13;
 
 /// Draws the editor.
 fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
@@ -340,8 +340,12 @@ fn figures(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
             judgments.as_ref()?.by_model(PassageIx(0), side)?.p.map(f64::from)
         };
         let text = |p: Option<f64>| p.map_or_else(|| "…".to_owned(), share);
-        let change = p(&was).zip(p(&is)).map_or_else(String::new, |(was, is)| format!("{:+.2}", is - was));
-        let name = format!("supports {}", mark.text(app.glyphs));
+        // The change is that of the figures as they stand.
+        let cents = |p: f64| (p * 100.0).round();
+        let by = p(&was).zip(p(&is)).map(|(was, is)| (cents(is) - cents(was)) / 100.0);
+        let change = by
+            .map_or_else(String::new, |by| if by == 0.0 { "=".into() } else { signed(by).trim().to_owned() });
+        let name = format!("model says {}", mark.text(app.glyphs));
         let text = format!(" {name:NAME$} {:>12} {:>12}  {change}", text(p(&was)), text(p(&is)));
         lines.push(Line::from(span(fit(&text, width), Meaning::Side(mark), theme)));
     }

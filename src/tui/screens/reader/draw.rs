@@ -80,8 +80,8 @@ fn turns_text(lane: &ReadLane, timeline: &StanceTimeline) -> String {
         parts.push(format!("turned by {}", ranks(&timeline.turns)));
     }
     parts.push(match &timeline.removed {
-        Some(removed) => format!("turns without {} of {}: {}", removed.len(), kept.len(), ranks(removed)),
-        None => "no removal turns it".into(),
+        Some(removed) => format!("changes without {} of {}: {}", removed.len(), kept.len(), ranks(removed)),
+        None => "no removal changes it".into(),
     });
     if timeline.judged < kept.len() {
         parts.push(format!("{} of {} judged", timeline.judged, kept.len()));

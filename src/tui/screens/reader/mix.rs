@@ -12,7 +12,7 @@ use ratatui::widgets::{Block, Paragraph};
 
 use super::{MixShown, Mixing};
 use crate::engine::{Batch, Reply};
-use crate::read::mix::{Kind, Mix, Order, Pool, Said, TooFew, stability, tipping_point};
+use crate::read::mix::{Kind, Mix, Order, Pool, Said, TooFew, stability};
 use crate::read::pattern::Sides;
 use crate::read::{Answer, Context as ReadContext};
 use crate::report::marks::{Mark, share};
@@ -324,8 +324,9 @@ fn draw_mix(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         ])
     };
     if let Some(own) = shown.said {
-        let same = shown.stability.map_or_else(String::new, |same| format!("  stability {}", share(same)));
-        drawn.push(said("verdicts alone", own, same));
+        let same =
+            shown.stability.map_or_else(String::new, |same| format!("  {} of the orders agree", share(same)));
+        drawn.push(said("verdicts counted", own, same));
     }
     if let Some(name) = reader(app) {
         let read = app.mixing.answers.first().filter(|_| !app.mixing.sweep).and_then(Option::as_ref);
@@ -369,15 +370,20 @@ fn draw_mix(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(drawn), inner);
 }
 
-/// Draws what is concluded at every share of the first side: by the verdicts alone, and by the reader if the lists were read.
+/// Draws what is concluded at every share of the first side: by counting the verdicts, and by the reader if the lists were read.
 fn draw_curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let Mixing { shown, sweep, answers, .. } = &app.mixing;
     let read: Vec<Option<Said>> =
         answers.iter().map(|answer| answer.as_ref().map(Said::of_stance)).filter(|_| *sweep).collect();
-    let named = std::iter::once(("verdicts alone".to_owned(), points(&shown.curve)));
+    let named = std::iter::once(("verdicts counted".to_owned(), points(&shown.curve)));
     let by_reader = reader(app).filter(|_| *sweep).map(|name| (safe::line(name), points(&read)));
     let curves: Vec<(String, Vec<(f64, f64)>)> = named.chain(by_reader).collect();
-    let inner = bordered(" concludes by the share of ▲: 1 supports, 0 opposes ".into(), area, theme, frame);
+    let inner = bordered(
+        " concludes by the share of ▲: 0 opposes, .5 balanced, 1 supports ".into(),
+        area,
+        theme,
+        frame,
+    );
     let below = Rect { y: inner.bottom().saturating_sub(2), height: 2.min(inner.height), ..inner };
     let plot = Rect { height: inner.height.saturating_sub(2), ..inner };
     if curves.iter().all(|(_, points)| points.is_empty()) {
@@ -386,13 +392,27 @@ fn draw_curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let axis = ((0.0, 1.0), ["0", "share", "1"].map(str::to_owned).to_vec());
     let lines: Vec<Vec<(f64, f64)>> = curves.iter().map(|(_, points)| points.clone()).collect();
     draw_curves(app, theme, &lines, axis, plot, frame);
-    let tip = |points: &[(f64, f64)]| match tipping_point(points) {
-        Some(at) => format!("tips at {}", share(at)),
-        None => "does not tip".into(),
-    };
-    let names = curves.iter().map(|(name, points)| format!("{} {}", fit(name, 24), tip(points)));
+    let names = curves.iter().map(|(name, points)| format!("{}: {}", fit(name, 24), turning_text(points)));
     let spans: Vec<Span<'static>> = legend(names, theme).collect();
-    frame.render_widget(Paragraph::new(Line::from(spans)), below);
+    // One curve a line.
+    let each = spans.len() / curves.len().max(1);
+    let lines: Vec<Line<'_>> = spans.chunks(each.max(1)).map(|curve| Line::from(curve.to_vec())).collect();
+    frame.render_widget(Paragraph::new(lines), below);
+}
+
+/// From which share of the first side a curve is balanced, and from which it supports: `balanced from .33, supports from .67`.
+fn turning_text(points: &[(f64, f64)]) -> String {
+    let from = |least: f64| points.iter().find(|(_, y)| *y >= least).map(|(x, _)| *x);
+    match (from(0.5), from(1.0)) {
+        (None, _) => "never supports".into(),
+        (Some(balanced), None) => format!("balanced from {}, never supports", share(balanced)),
+        (Some(balanced), Some(supports)) if balanced == supports => {
+            format!("supports from {}", share(supports))
+        }
+        (Some(balanced), Some(supports)) => {
+            format!("balanced from {}, supports from {}", share(balanced), share(supports))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -401,7 +421,7 @@ mod tests {
     use crate::corpus::Passage;
 
     #[test]
-    fn the_verdicts_alone_tip_where_both_sides_weigh_the_same() {
+    fn verdicts_counted_turn_where_both_sides_weigh_the_same() {
         let mut pool = Pool::default();
         for kind in [Kind::First, Kind::Second] {
             for _ in 0..4 {
@@ -413,8 +433,10 @@ mod tests {
         assert_eq!(drawn.curve.first(), Some(&Some(Said::Second)));
         assert_eq!(drawn.curve.last(), Some(&Some(Said::First)));
         assert_eq!(drawn.said, Some(Said::Both));
-        let tip = tipping_point(&points(&drawn.curve)).unwrap();
-        assert!((0.25..=0.5).contains(&tip), "{tip}");
+        assert_eq!(turning_text(&points(&drawn.curve)), "balanced from .50, supports from .75");
+        assert_eq!(turning_text(&[(0.0, 0.0), (1.0, 1.0)]), "supports from 1.0");
+        assert_eq!(turning_text(&[(0.0, 0.0), (1.0, 0.5)]), "balanced from 1.0, never supports");
+        assert_eq!(turning_text(&[(0.0, 0.0)]), "never supports");
         let short = shown(mix([5, 0, 0]), &pool);
         assert!(short.list.is_err() && short.said.is_none() && short.stability.is_none());
     }

@@ -221,7 +221,7 @@ fn draw_points(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let all = points(app);
     let title = match &app.points.found {
         Some(Ok(_)) => format!(
-            " {} key points, ● vital; the rank at which a lane brings each among its first {} ",
+            " {} key points, ● vital, each of n passages; the rank at which a lane brings it among its first {} ",
             thousands(all.len() as u64),
             app.k
         ),
@@ -270,9 +270,9 @@ fn draw_points(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         shown.clone().map(|lane| recall(all, lists[lane], app.k)).collect();
     type Figure = fn(&NuggetRecall) -> Option<f64>;
     let figures: [(&str, Figure); 3] = [
-        ("weighted recall: okay counts half", |recall| Some(recall.weighted)),
-        ("recall of all", |recall| Some(recall.all)),
-        ("recall of the vital", |recall| recall.vital),
+        ("found of all", |recall| Some(recall.all)),
+        ("found of the vital", |recall| recall.vital),
+        ("found, weighted: the others count half", |recall| Some(recall.weighted)),
     ];
     let rows = if inner.height >= 9 { figures.len() } else { 1 };
     for (name, of) in figures.into_iter().take(rows) {
@@ -348,7 +348,11 @@ fn row(app: &App, theme: Theme, i: usize, point: &KeyPoint, named: usize) -> Vec
 /// Draws the sentences that make the marked key point.
 fn draw_voices(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let Some(point) = points(app).get(app.points.at) else { return };
-    let title = format!(" {} sentences of {} passages make it ", point.voices.len(), point.passages());
+    let title = format!(
+        " {} like sentences of {} passages, grouped by a model ",
+        point.voices.len(),
+        point.passages()
+    );
     let block =
         Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(title, Meaning::Title, theme));
     let inner = block.inner(area);

@@ -178,9 +178,18 @@ fn shown(app: &App) -> SidesShown {
     SidesShown { is_present, coverage, counts: (0..m).map(count).collect() }
 }
 
-/// What became of a side between the list and the answer.
-pub fn fate(coverage: Coverage, side: usize) -> &'static str {
+/// What became of a side between the list and the answer. A side that only unsupported sentences give has not come from the list.
+pub fn fate(coverage: Coverage, side: usize, sentences: &[Sentence]) -> &'static str {
+    let is_supported = |one: &Sentence| {
+        one.cited.as_ref().is_some_and(|cited| cited.supported)
+            || one.found.as_ref().is_some_and(|found| !found.is_empty())
+    };
+    // Where the passages of a sentence were not looked for, nothing is said against it.
+    let is_open = |one: &Sentence| one.cited.is_none() && one.found.is_none();
+    let mut giving = sentences.iter().filter(|one| one.sides.contains(side)).peekable();
+    let unsupported = giving.peek().is_some() && !giving.any(|one| is_supported(one) || is_open(one));
     match (coverage.list.contains(side), coverage.answer.contains(side)) {
+        (true, true) if unsupported => "kept, unsupported",
         (true, true) => "kept",
         (true, false) => "dropped",
         (false, true) => "added",
@@ -213,7 +222,8 @@ pub fn support(sentence: &Sentence) -> (String, bool) {
     let more = sentence.found.as_ref().map(|found| {
         let others = list(&mut found.iter().copied().filter(|place| !cites.contains(place)));
         match (others.is_empty(), cites.is_empty(), found.is_empty()) {
-            (false, false, _) => format!("; also in {others}"),
+            (false, false, _) if holds => format!("; also in {others}"),
+            (false, false, _) => format!("; {others} alone {}", if found.len() == 1 { "does" } else { "do" }),
             (false, true, _) => format!("; supported by {others}"),
             (true, _, true) if !holds => "; no passage read supports it alone".into(),
             _ => String::new(),
@@ -256,8 +266,11 @@ fn draw_sides(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let mut lines = Vec::new();
     for (side, count) in counts.iter().enumerate() {
         let mark = Mark::of(side, &app.question);
-        let fate = coverage.map_or("…", |coverage| fate(coverage, side));
-        let head = format!(" {:<2} {fate:<10} in {count} of {}  ", mark.text(app.glyphs), read.len());
+        let sentences =
+            state.assessed.as_ref().map_or(&[][..], |(assessed, _)| assessed.sentences.as_slice());
+        let fate = coverage.map_or("…", |coverage| fate(coverage, side, sentences));
+        let count = format!("in {count} of {} passages", read.len());
+        let head = format!(" {:<2} {fate:<17} {count}  ", mark.text(app.glyphs));
         let room = width.saturating_sub(columns_of(&head));
         let statement = app.question.perspectives.get(side).map_or("", String::as_str);
         lines.push(Line::from(vec![
@@ -268,7 +281,11 @@ fn draw_sides(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let own = state.assessed.as_ref().filter(|_| coverage.is_some());
     if let (Some((assessed, error)), Some(coverage)) = (own, coverage) {
         let m = coverage.m;
-        let counted = format!("list {} of {m} sides, answer {}", coverage.list.len(), coverage.answer.len());
+        let counted = format!(
+            "the list gives {} of {m} sides, the answer {}",
+            coverage.list.len(),
+            coverage.answer.len()
+        );
         let disputed = if assessed.aware { "shows" } else { "does not show" };
         let value = |value: Option<f64>| value.map_or_else(|| "–".into(), share);
         let citations = assessed.citations;
@@ -400,6 +417,14 @@ mod tests {
     }
 
     #[test]
+    fn a_passage_that_supports_what_its_citations_do_not_is_named() {
+        let cited = Some(Cited { supported: false, precise: vec![false] });
+        let text = |found: &[usize]| support(&sentence(&[1], cited.clone(), Some(found))).0;
+        assert_eq!(text(&[0]), "[2] does not support it; 1 alone does");
+        assert_eq!(text(&[0, 3]), "[2] does not support it; 1, 4 alone do");
+    }
+
+    #[test]
     fn a_sentence_names_the_citations_that_hold_and_the_passages_that_support_it_uncited() {
         let own = |supported, precise: &[bool]| Some(Cited { supported, precise: precise.to_vec() });
         let text = |cites: &[usize], cited, found| support(&sentence(cites, cited, found));
@@ -421,7 +446,15 @@ mod tests {
     fn a_side_is_kept_dropped_added_or_in_neither() {
         let set = |sides: &[usize]| SupportSet::of(sides.iter().copied()).unwrap();
         let coverage = Coverage { list: set(&[0, 1]), answer: set(&[1, 2]), m: 4 };
-        let fates: Vec<&str> = (0..4).map(|side| fate(coverage, side)).collect();
+        let fates: Vec<&str> = (0..4).map(|side| fate(coverage, side, &[])).collect();
         assert_eq!(fates, ["dropped", "kept", "added", "in neither"]);
+        // The only sentence on side 1 is not in the list, by its citation or by any passage; a second one is.
+        let side_1 = |one: Sentence| Sentence { sides: set(&[1]), ..one };
+        let made_up =
+            side_1(sentence(&[0], Some(Cited { supported: false, precise: vec![false] }), Some(&[])));
+        let held = side_1(sentence(&[], None, Some(&[2])));
+        assert_eq!(fate(coverage, 1, std::slice::from_ref(&made_up)), "kept, unsupported");
+        assert_eq!(fate(coverage, 1, &[made_up, held]), "kept");
+        assert_eq!(fate(coverage, 1, &[side_1(sentence(&[], None, None))]), "kept");
     }
 }

@@ -18,7 +18,7 @@ use crate::tui::app::App;
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
-use crate::tui::screens::lanes::question;
+use crate::tui::screens::lanes::{draw as lanes, question};
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{fit, span};
 
@@ -138,9 +138,13 @@ fn apply(app: &mut App) -> Vec<Effect> {
     question::restart(app)
 }
 
-/// Draws the editor.
+/// Draws the editor, and below it the lanes that its statements colour.
 fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let editing = &app.editing;
+    let rows = (editing.lines.len() as u16 + 2).min(area.height);
+    let rest = Rect { y: area.y + rows, height: area.height - rows, ..area };
+    lanes::below(app, theme, rest, frame);
+    let area = Rect { height: rows, ..area };
     let texts: Vec<String> = editing.lines.iter().map(|line| line.value().to_owned()).collect();
     let supports = (texts.len() == 2).then_some(editing.supports);
     let question = Question { perspectives: texts.clone(), supports, ..app.question.clone() };

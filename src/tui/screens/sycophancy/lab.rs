@@ -186,21 +186,20 @@ fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
     draw_lists(app, theme, Rect { y: top.bottom(), height: body.height - top.height, ..body }, frame);
 }
 
-/// ` BM25 · sensitivity .42 · negation .31 · exclusion .00 `
+/// ` BM25 · lists differ by .42 · reads “not” .31, “but not” .00 (chance .25) `. The last two count pairs that are ranked right.
 fn headline(app: &App, lane: usize, width: usize) -> String {
     let name = app.short_title(lane, width.min(24));
-    let figure =
-        |name: &str, value: Option<f64>| format!(" · {name} {}", value.map_or_else(|| "–".to_owned(), share));
+    let figure = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), share);
     match app.sycophancy_screen.lab.lanes.get(lane).and_then(Option::as_ref) {
         None => format!("{name} · asking …"),
         Some(Err(_)) => format!("{name} · no list"),
         Some(Ok(own)) => {
-            let figures = [
-                figure("sensitivity", own.sensitivity),
-                figure("negation", own.negation),
-                figure("exclusion", own.exclusion),
-            ];
-            format!("{name}{}", figures.concat())
+            let [differ, not, but_not] = [own.sensitivity, own.negation, own.exclusion].map(figure);
+            let long = format!(
+                "{name} · lists differ by {differ} · reads “not” {not}, “but not” {but_not} (chance .25)"
+            );
+            let short = format!("{name} · differ {differ} · “not” {not}, “but not” {but_not}");
+            if columns_of(&long) <= width { long } else { short }
         }
     }
 }
@@ -235,7 +234,7 @@ fn draw_wordings(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         head.push_str(&format!("{:strip$}", fit("first k", strip)));
     }
     if has_figures {
-        head.push_str(&format!("{:>6} {:>7} {:>6} {:>4}  ", "lean", "MRecall", "1−RBO", "new"));
+        head.push_str(&format!("{:>6} {:>7} {:>6} {:>4}  ", "lean", "MRecall", "differ", "new"));
     }
     let mut lines = vec![Line::from(span(fit(&head, width), Meaning::Muted, theme))];
     let shown = usize::from(inner.height).saturating_sub(1).max(1);
@@ -248,7 +247,7 @@ fn draw_wordings(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             (false, Some(mark)) => Meaning::Side(mark),
             (false, None) => Meaning::Title,
         };
-        let name = fit(&framed.frame.name(), NAME);
+        let name = fit(&wording_name(app, framed.frame), NAME);
         let mut spans = vec![Span::raw(" "), span(format!("{name:NAME$}"), meaning, theme), Span::raw(" ")];
         if has_strip {
             let cells = asked.and_then(|asked| Some((own?, asked.list.as_ref()?))).map(|(own, list)| {
@@ -292,6 +291,16 @@ fn draw_wordings(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
+/// `as ▲`: tables number the sides, but here their marks are known.
+fn wording_name(app: &App, frame: Form) -> String {
+    let name = frame.name();
+    let side = frame.side().map(|side| Mark::of(side, &app.question).text(app.glyphs));
+    match side.zip(name.rsplit_once('-')) {
+        Some((mark, (kind, _))) => format!("{kind} {mark}"),
+        None => name,
+    }
+}
+
 /// Lean, MRecall, distance from the neutral list and the number of new passages, in [`FIGURES`] columns.
 fn figures(asked: Option<&FramedList>) -> String {
     let text = |value: Option<f64>, form: fn(f64) -> String| {
@@ -325,7 +334,7 @@ fn draw_lists(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     };
     for (which, pane) in panes {
         let marked = which == 1 && lab.at > 0;
-        let name = if marked { framed.frame.name() } else { "neutral".to_owned() };
+        let name = if marked { wording_name(app, framed.frame) } else { "neutral".to_owned() };
         let new = pair[1].and_then(|asked| asked.new).filter(|_| marked);
         let mut block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(span(
             fit(&format!(" {name} "), usize::from(pane.width).saturating_sub(2)),

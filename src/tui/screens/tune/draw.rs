@@ -228,8 +228,8 @@ fn draw_form(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     }
     let block = Block::bordered().border_style(theme.style(Meaning::Muted)).title(Line::from(title));
     let inner = block.inner(area);
-    frame.render_widget(block, area);
     if app.tuning.switch == Switch::Mmr && inner.height >= CURVE_ROWS {
+        frame.render_widget(block, area);
         return draw_curve(app, theme, inner, frame);
     }
     let width = usize::from(inner.width);
@@ -251,6 +251,18 @@ fn draw_form(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         (LaneState::Ready, Switch::Mmr) => note_lines(&lane.ranking, width, theme),
         _ => muted_lines("…", width, theme),
     };
+    // What a few words leave goes to the next lane, to compare with.
+    let plain = lane.ranking.trace.projected().is_none() || app.tuning.switch != Switch::Project;
+    let short = text.len() as u16 + 2;
+    let (area, rest) = match plain && app.lanes.len() > 1 && area.height >= short + LIST_ROWS {
+        true => {
+            (Rect { height: short, ..area }, Rect { y: area.y + short, height: area.height - short, ..area })
+        }
+        false => (area, Rect::ZERO),
+    };
+    lane::of(app, theme, (app.lane + 1) % app.lanes.len(), rest, frame);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
     let plane = match (app.tuning.switch, lane.ranking.trace.projected()) {
         (Switch::Project, Some(projected)) if lane.state == LaneState::Ready => {
             draw_plane(app, theme, lane, projected, (inner, text.len()), frame)
