@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crossterm::event::MouseEvent;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph};
 
 use super::{MixShown, Mixing};
@@ -393,10 +393,7 @@ fn draw_curve(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let lines: Vec<Vec<(f64, f64)>> = curves.iter().map(|(_, points)| points.clone()).collect();
     draw_curves(app, theme, &lines, axis, plot, frame);
     let names = curves.iter().map(|(name, points)| format!("{}: {}", fit(name, 24), turning_text(points)));
-    let spans: Vec<Span<'static>> = legend(names, theme).collect();
-    // One curve a line.
-    let each = spans.len() / curves.len().max(1);
-    let lines: Vec<Line<'_>> = spans.chunks(each.max(1)).map(|curve| Line::from(curve.to_vec())).collect();
+    let lines: Vec<Line<'static>> = legend(names, theme).map(Line::from).collect();
     frame.render_widget(Paragraph::new(lines), below);
 }
 
