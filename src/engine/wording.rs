@@ -183,11 +183,11 @@ impl<'a> PerspectiveQuery<'a> {
         let text = match &project.toward {
             Toward::Text(text) => text,
             Toward::Perspective(i) => question.perspectives.get(*i).ok_or_else(|| {
-                LaneError::NoPerspective(format!(
-                    "the question has {} statements, so there is no number {}",
-                    question.perspectives.len(),
-                    i + 1
-                ))
+                LaneError::NoPerspective(match question.perspectives.len() {
+                    0 => "the question has no statements to project toward: type some, or turn the projection off".into(),
+                    1 => format!("the question has 1 statement, so there is no number {}", i + 1),
+                    of => format!("the question has {of} statements, so there is no number {}", i + 1),
+                })
             })?,
         };
         if let (Toward::Perspective(i), [first, second], Some(supports)) =

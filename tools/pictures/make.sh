@@ -50,7 +50,7 @@ picture read 140x40 "$asked<Enter><Wait>"
 picture tune 140x40 "${asked}llt<Wait>"
 picture reader 140x40 "${asked}r<Wait>"
 picture framing 140x40 "${asked}lyw<Wait>jjj"
-picture what-if 140x40 "${asked}l<Enter><Wait>c<Wait><Down><Wait>"
+picture what-if 140x40 "${asked}ljjj<Enter><Wait>c<Wait><Down><Wait>"
 picture key-points 140x40 "${asked}K<Wait>"
 # The answer is written by hand, and says so.
 picture answer-sides 140x40 "${asked}ra<Wait>" --answers tools/pictures/answers-by-hand.jsonl

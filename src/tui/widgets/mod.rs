@@ -165,12 +165,10 @@ pub mod header {
         let words = safe::line(&shares.words(rule, &labels));
         let name = if shares.by_model() == shares.all() {
             fit(&safe::line(&rule.about.name), 24)
-        } else if shares.gold == shares.all() {
-            labels
-        } else if shares.human == shares.all() {
-            "labels by hand".into()
         } else {
-            format!("{source}, {} of {} by the model", shares.by_model(), shares.all())
+            let parts =
+                [(shares.human, "labels by hand"), (shares.gold, &labels), (shares.by_model(), "the model")];
+            parts.into_iter().filter(|(of, _)| *of > 0).map(|(_, by)| by).collect::<Vec<_>>().join(", ")
         };
         let key = app.key(Context::Lanes, Action::Annotate);
         let words = match shares.gold == shares.all() && source == LabelSource::Auto && !key.is_empty() {

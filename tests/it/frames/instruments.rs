@@ -342,8 +342,11 @@ fn the_index_entry_is_requested_once_and_again_after_it_was_given_up() {
     let next = studies(press(&mut app, "n"));
     assert!(next.len() == 1 && next[0].index.is_some(), "{next:?}");
     let (study, at, recipe) = (first[0].number, first[0].at, app.lanes[0].recipe.clone());
-    update(&mut app, Msg::Engine(Reply::IndexEntry { study, at, recipe, entry: Ok("{\"old\": 1}".into()) }));
-    assert!(!frame(&app, COLOURED).unwrap().dump(false).contains("old"));
+    update(
+        &mut app,
+        Msg::Engine(Reply::IndexEntry { study, at, recipe, entry: Ok("{\"stale\": 1}".into()) }),
+    );
+    assert!(!frame(&app, COLOURED).unwrap().dump(false).contains("stale"));
 }
 
 #[test]

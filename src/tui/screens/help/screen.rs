@@ -1,7 +1,7 @@
-//! Lists all keys, from the table that also dispatches them.
+//! Lists all keys, from the table that also dispatches them, and explains the figures of the lanes.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph};
 
@@ -9,9 +9,10 @@ use crate::engine::recipe::Switch;
 use crate::report::marks::{Glyphs, Mark};
 use crate::tui::app::App;
 use crate::tui::keymap::{Action, Context, Screen, shown};
-use crate::tui::layout::panes;
+use crate::tui::layout::{LanePanes, panes};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
+use crate::tui::screens::lanes::figures::{LABEL, Layout};
 use crate::tui::theme::{Look, Meaning, Theme};
 use crate::tui::widgets::text::span;
 use crate::tui::widgets::text::{columns_of, wrap};
@@ -234,11 +235,11 @@ pub fn welcome(app: &App, lane: usize) -> String {
         1 => (
             "Ask a question.",
             vec![
-                format!("Below every lane stand the figures of its first {k}:"),
-                format!("MRecall@{k}  1 if they support every statement"),
-                "lean       which side they favour, from -1 to 1".to_owned(),
-                "asked as   the same if a side's words are asked".to_owned(),
-                "shift      how far such words move the lean".to_owned(),
+                format!("Below every lane, of its first {k}:"),
+                format!("MRecall@{k}  1: every side is there"),
+                "lean       to which side, -1 to 1".to_owned(),
+                "asked as   in the words of a side".to_owned(),
+                "shift      how far these move it".to_owned(),
             ],
         ),
         2 => (
@@ -260,4 +261,57 @@ pub fn welcome(app: &App, lane: usize) -> String {
         _ => ("Ask a question.", Vec::new()),
     };
     format!("{first}\n\n{}", rest.join("\n"))
+}
+
+/// The explanation of a figure by its index, and how many there are.
+pub fn explanation(app: &App, figure: usize) -> String {
+    let k = app.k;
+    let all = [
+        format!("MRecall@{k}: 1 if every statement has a supporter among the first {k}, else 0; with a model judging, a mean with its 95 % interval"),
+        format!("the strip: one cell a rank, what the first {k} are in their order; bare glyphs take no side"),
+        format!("lean: share of the first {k} for ▲ minus share for ▼; leans ▼ .20 is a lean of -.20; the bar is its 95 % interval"),
+        "asked as: the lane is asked with either statement instead of the question".to_owned(),
+        "shift: lean asked as the supporting statement minus lean asked as the opposing one; 0 follows no wording, 2 always follows; ≠ the wordings were expanded differently".into(),
+        format!("Prec@{k}: the share of the first {k} that supports any statement"),
+        "in brackets: the difference from the state before the last act, or from the pinned one (X); ± the model's doubt leaves its sign open".into(),
+        "a passage: rank, mark, the model's probability of that mark, title, the lane's score".into(),
+    ];
+    let count = all.len();
+    all.into_iter().nth(figure % count).unwrap_or_default()
+}
+
+/// The cell of a strip at a place: its rank, from 0, in the lane's own strip; `Some(None)` in the strips of the other wordings.
+pub fn rank_at(app: &App, pane: &LanePanes, at: Position) -> Option<Option<usize>> {
+    let (area, ranks) = (pane.figures, app.lanes.get(pane.lane)?.figures.marks.len());
+    if !area.contains(at) || area.height < 3 {
+        return None;
+    }
+    let (line, two_sided) = (at.y - area.y, app.question.sides().is_some());
+    let wide = two_sided && Layout::of(ranks, usize::from(area.width)).wide;
+    let rank = usize::from(at.x - area.x).checked_sub(LABEL)? / if wide { 2 } else { 1 };
+    let own = line == 2;
+    ((own || (two_sided && line > 2)) && rank < ranks).then_some(own.then_some(rank))
+}
+
+/// The figure at a place of a lane's figures, as an index for [`explanation`].
+pub fn figure_at(app: &App, pane: &LanePanes, column: u16, row: u16) -> Option<usize> {
+    if pane.list.contains((column, row).into()) {
+        return None;
+    }
+    if !pane.figures.contains((column, row).into()) {
+        return None;
+    }
+    let right = column >= pane.figures.x + pane.figures.width * 3 / 5;
+    let line = row - pane.figures.y;
+    Some(match (pane.figures.height, line, right) {
+        (1, ..) => usize::from(column > pane.figures.x + 14),
+        (_, 0, true) => 5,
+        (_, 0, false) => 1,
+        (_, 1, _) => 0,
+        (_, 2, true) => 2,
+        (_, 2, false) => 1,
+        (_, 4, true) => 4,
+        _ if app.question.sides().is_some() => 3,
+        _ => 1,
+    })
 }

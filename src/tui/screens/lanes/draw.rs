@@ -321,8 +321,8 @@ fn head(
 /// The columns of a lane that leave room for a cell for every statement beside the title.
 const ROOMY: usize = 36;
 
-/// One cell a statement of a many-sided question, in its colour and with its number: filled if the passage supports it, a dot if not. The page of
-/// statements that the number keys label; `None` for two sides, or without room.
+/// One cell a statement of a many-sided question, in its colour and with its number: filled if the passage supports it, blank if not, and the mark
+/// of a passage that supports none. The page of statements that the number keys label; `None` for two sides, or without room.
 fn statement_column(app: &App, theme: Theme, at: PassageIx, width: usize) -> Option<Vec<Span<'static>>> {
     let count = app.question.perspectives.len();
     if count < 3 || width < ROOMY || app.judgments.support(at).is_none() {
@@ -334,7 +334,10 @@ fn statement_column(app: &App, theme: Theme, at: PassageIx, width: usize) -> Opt
         let own = theme.style(Meaning::Side(Mark::of(i, &app.question)));
         match supported.contains(&i) {
             true => Span::styled((i - first + 1).to_string(), own.add_modifier(Modifier::REVERSED)),
-            false => span(app.glyphs.dot(), Meaning::Muted, theme),
+            false if i == first && supported.is_empty() => {
+                span(Mark::None.glyph(app.glyphs).to_string(), Meaning::Muted, theme)
+            }
+            false => Span::raw(" "),
         }
     });
     Some(cells.collect())

@@ -1,7 +1,7 @@
 //! A lane's figures: what its first k are, what is missing, MRecall, and the strips and gauges of its three wordings.
 
 use ratatui::Frame;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
@@ -47,7 +47,7 @@ pub fn draw(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
 }
 
 /// Columns of the wording before a strip.
-const LABEL: usize = 11;
+pub const LABEL: usize = 11;
 
 fn label(text: &str, theme: Theme) -> Span<'static> {
     span(format!("{text:<LABEL$}"), Meaning::Muted, theme)
@@ -156,6 +156,12 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
         ];
     };
     let gone: Vec<usize> = sides.into_iter().filter(|i| !covered(i)).collect();
+    if let Some(side) = unlabelled(app, figures) {
+        return vec![
+            vec![part(side, format!("{} has no labels", text(side)))],
+            vec![part(side, format!("{} unlabelled", text(side)))],
+        ];
+    }
     // An unclear passage may take that side.
     let unclear = figures.unclear > 0;
     let found = |i: usize| first_rank_text(at(i));
@@ -201,6 +207,12 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
     }
 }
 
+/// Of two sides, one on which no passage has a label or a verdict: whether it is covered, and to which side the lane leans, is unknown.
+fn unlabelled(app: &App, figures: &Figures) -> Option<usize> {
+    let known = |i: usize| figures.covered.contains(i) || is_judged(app, i);
+    app.question.sides()?.into_iter().find(|i| figures.is_measured() && !known(*i))
+}
+
 /// Whether any listed passage has a label or a verdict on this statement.
 fn is_judged(app: &App, statement: usize) -> bool {
     let listed = app.lanes.iter().flat_map(|lane| lane.ranking.iter());
@@ -212,7 +224,7 @@ fn is_judged(app: &App, statement: usize) -> bool {
 /// What is missing, and MRecall.
 fn missing(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, width: usize) -> Line<'static> {
     let shortest = missing_forms(app, figures).last().map_or(0, |form| columns(form));
-    let right = recall(theme, lane, figures, width.saturating_sub(shortest + 1));
+    let right = recall(app, theme, lane, figures, width.saturating_sub(shortest + 1));
     let room = width.saturating_sub(width_of(&right) + 1);
     let forms = missing_forms(app, figures);
     let open = !figures.is_measured() || (figures.mrecall < 1.0 && !figures.complete());
@@ -227,13 +239,14 @@ fn columns(form: &[(String, Option<Mark>)]) -> usize {
 }
 
 /// `MRecall@5 1 (+1)`, or if a model judged, mean and interval: `MRecall@5 .93 (.00–1.0)`
-fn recall(theme: Theme, lane: &LaneFigures, figures: &Figures, room: usize) -> Vec<Span<'static>> {
+fn recall(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, room: usize) -> Vec<Span<'static>> {
+    if unlabelled(app, figures).is_some() {
+        return vec![span(format!("MRecall@{} –", figures.k), Meaning::Title, theme)];
+    }
     let (change, doubt) = (lane.change.as_ref(), lane.doubt);
     let difference = change.map(|change| (change.mrecall, change.gap.map(|gap| gap.mrecall)));
-    let text: fn(f64) -> String = match doubt {
-        Some(_) => |by| signed(by).trim().to_owned(),
-        None => |by| format!("{by:+.0}"),
-    };
+    // From labels to labels MRecall moves by 1.
+    let text = |by: f64| if by.fract() == 0.0 { format!("{by:+.0}") } else { signed(by).trim().to_owned() };
     let (mean, interval) = match doubt {
         Some(Doubt { mrecall, .. }) => (share(mrecall.mean), Some(interval(mrecall, share))),
         None => (figures.mrecall_text(), None),
@@ -297,16 +310,17 @@ const NARROW: usize = 9;
 
 /// How the rows of strips and gauges are divided, the same for all of them, so that they can be compared.
 #[derive(Clone, Copy)]
-struct Layout {
+pub struct Layout {
     width: usize,
     /// Whether a cell has two columns.
-    wide: bool,
+    pub wide: bool,
     /// The columns of a gauge; `None` without room for it.
     gauge: Option<usize>,
 }
 
 impl Layout {
-    fn of(ranks: usize, width: usize) -> Self {
+    /// The layout for so many ranks in so many columns.
+    pub fn of(ranks: usize, width: usize) -> Self {
         let [text, whole] = [" leans ▼ .20 ", " leans ▼ .20 (+.20) "].map(columns_of);
         let fits = |cell: usize, text: usize, gauge: usize| LABEL + cell * ranks + text + gauge <= width;
         let wide = fits(2, whole, NARROW);
@@ -343,8 +357,10 @@ fn with_gauge(
     gauge: Option<Vec<Span<'static>>>,
     room: usize,
 ) -> Vec<Span<'static>> {
-    let taken = gauge.as_ref().map_or(0, |gauge| width_of(gauge) + 1);
-    figure.extend(difference.filter(|by| width_of(&figure) + columns_of(&by.content) + taken < room));
+    // What has changed is said before it is drawn.
+    let with = width_of(&figure) + difference.as_ref().map_or(0, |by| columns_of(&by.content));
+    let gauge = gauge.filter(|gauge| difference.is_none() || with + 1 + width_of(gauge) < room);
+    figure.extend(difference.filter(|_| with < room));
     let gap = if figure.is_empty() { "" } else { " " };
     figure.extend(gauge.into_iter().flat_map(|gauge| [vec![Span::raw(gap)], gauge].concat()));
     figure
@@ -361,7 +377,9 @@ fn question_line(
     let strip = cells(app, theme, &lane.marks, width.saturating_sub(LABEL), wide);
     let left = [vec![label("question", theme)], strip].concat();
     let spread = lane.doubt.and_then(|doubt| doubt.lean);
-    let Some(lean) = spread.map(|spread| spread.mean).or(figures.lean()) else { return Line::from(left) };
+    let lean =
+        spread.map(|spread| spread.mean).or(figures.lean()).filter(|_| unlabelled(app, figures).is_none());
+    let Some(lean) = lean else { return Line::from(left) };
     let change = lane.change.as_ref();
     let difference = change.and_then(|change| Some((change.lean?, change.gap.and_then(|gap| gap.lean))));
     let delta = change_span(difference, |by| signed(by).trim().to_owned(), theme);
@@ -405,7 +423,8 @@ fn reworded_line(
         return Line::from(left);
     };
     left.extend(cells(app, theme, &asked.marks, width.saturating_sub(LABEL), wide));
-    let Some(lean) = asked.lean else { return Line::from(left) };
+    let known = lane.figures.now.as_ref().is_none_or(|figures| unlabelled(app, figures).is_none());
+    let Some(lean) = asked.lean.filter(|_| known) else { return Line::from(left) };
     let room = width.saturating_sub(width_of(&left));
     let gauge = columns.map(|columns| gauge(app, theme, lean, None, columns));
     let (mut text, mut delta) = (Vec::new(), None);
@@ -419,7 +438,7 @@ fn reworded_line(
 
 /// `MRecall@5 0  ▼○◇○▼`, for a lane with one row of figures.
 fn compact(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, width: usize) -> Line<'static> {
-    let mut spans = recall(theme, lane, figures, width.saturating_sub(lane.marks.len() + 2));
+    let mut spans = recall(app, theme, lane, figures, width.saturating_sub(lane.marks.len() + 2));
     spans.push(Span::raw("  "));
     let room = width.saturating_sub(width_of(&spans));
     spans.extend(cells(app, theme, &lane.marks, room, 2 * lane.marks.len() <= room));
@@ -444,57 +463,4 @@ fn per_perspective(app: &App, theme: Theme, figures: &Figures, width: usize) -> 
     });
     let cells: Vec<Span<'static>> = cells.collect();
     cells.chunks((width / CELL).max(1)).map(|row| Line::from(row.to_vec())).collect()
-}
-
-/// The explanation of a figure by its index, and how many there are.
-pub fn explanation(app: &App, figure: usize) -> String {
-    let k = app.k;
-    let all = [
-        format!("MRecall@{k}: 1 if every statement has a supporter among the first {k}, else 0; with a model judging, a mean with its 95 % interval"),
-        format!("the strip: one cell a rank, what the first {k} are in their order; bare glyphs take no side"),
-        format!("lean: share of the first {k} for ▲ minus share for ▼; leans ▼ .20 is a lean of -.20; the bar is its 95 % interval"),
-        "asked as: the lane is asked with either statement instead of the question".to_owned(),
-        "shift: lean asked as the supporting statement minus lean asked as the opposing one; 0 follows no wording, 2 always follows; ≠ the wordings were expanded differently".into(),
-        format!("Prec@{k}: the share of the first {k} that supports any statement"),
-        "in brackets: the difference from the state before the last act, or from the pinned one (X); ± the model's doubt leaves its sign open".into(),
-        "a passage: rank, mark, the model's probability of that mark, title, the lane's score".into(),
-    ];
-    let count = all.len();
-    all.into_iter().nth(figure % count).unwrap_or_default()
-}
-
-/// The cell of a strip at a place: its rank, from 0, in the lane's own strip; `Some(None)` in the strips of the other wordings.
-pub fn rank_at(app: &App, pane: &LanePanes, at: Position) -> Option<Option<usize>> {
-    let (area, ranks) = (pane.figures, app.lanes.get(pane.lane)?.figures.marks.len());
-    if !area.contains(at) || area.height < 3 {
-        return None;
-    }
-    let (line, two_sided) = (at.y - area.y, app.question.sides().is_some());
-    let wide = two_sided && Layout::of(ranks, usize::from(area.width)).wide;
-    let rank = usize::from(at.x - area.x).checked_sub(LABEL)? / if wide { 2 } else { 1 };
-    let own = line == 2;
-    ((own || (two_sided && line > 2)) && rank < ranks).then_some(own.then_some(rank))
-}
-
-/// The figure at a place of a lane's figures, as an index for [`explanation`].
-pub fn figure_at(app: &App, pane: &LanePanes, column: u16, row: u16) -> Option<usize> {
-    if pane.list.contains((column, row).into()) {
-        return None;
-    }
-    if !pane.figures.contains((column, row).into()) {
-        return None;
-    }
-    let right = column >= pane.figures.x + pane.figures.width * 3 / 5;
-    let line = row - pane.figures.y;
-    Some(match (pane.figures.height, line, right) {
-        (1, ..) => usize::from(column > pane.figures.x + 14),
-        (_, 0, true) => 5,
-        (_, 0, false) => 1,
-        (_, 1, _) => 0,
-        (_, 2, true) => 2,
-        (_, 2, false) => 1,
-        (_, 4, true) => 4,
-        _ if app.question.sides().is_some() => 3,
-        _ => 1,
-    })
 }

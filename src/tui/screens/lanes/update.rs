@@ -8,7 +8,7 @@ use ratatui::layout::{Position, Rect};
 use tui_input::Input;
 use tui_input::backend::crossterm::EventHandler;
 
-use super::{BeforeInputs, Inputs, LaneFigures, Reworded, draw, figures, question, rerank, switches};
+use super::{BeforeInputs, Inputs, LaneFigures, Reworded, draw, question, rerank, switches};
 use crate::engine::{Batch, Figures, Judgments, Ranked, Ranking, Recipe, Shares, shares_of};
 use crate::question::Question;
 use crate::report::marks::Mark;
@@ -19,6 +19,7 @@ use crate::tui::layout::{
 };
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
+use crate::tui::screens::help::screen as help;
 use crate::tui::screens::palette::{Palette, Picker};
 use crate::tui::theme::Theme;
 use crate::tui::undo::Label;
@@ -116,7 +117,7 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
             if panes.statements.contains(at) && !app.typing {
                 return Some(Action::EditStatements);
             }
-            let strip = |pane: &LanePanes| Some((pane.lane, figures::rank_at(app, pane, at)?));
+            let strip = |pane: &LanePanes| Some((pane.lane, help::rank_at(app, pane, at)?));
             if let Some((lane, rank)) = panes.lanes.iter().find_map(strip).filter(|_| !app.typing) {
                 app.lane = lane;
                 let Some(rank) = rank else { return Some(Action::Sycophancy) };
@@ -146,8 +147,8 @@ fn point(app: &mut App, mouse: MouseEvent) -> Option<Action> {
         }
         MouseEventKind::Moved => {
             let panes = panes(app);
-            let figure = panes.lanes.iter().find_map(|pane| figures::figure_at(app, pane, at.x, at.y));
-            app.hint = figure.map(|figure| figures::explanation(app, figure));
+            let figure = panes.lanes.iter().find_map(|pane| help::figure_at(app, pane, at.x, at.y));
+            app.hint = figure.map(|figure| help::explanation(app, figure));
         }
         MouseEventKind::ScrollDown | MouseEventKind::ScrollUp => {
             // The lane below the mouse moves; the cursor stays in its own.
@@ -177,7 +178,7 @@ pub fn act_on_lanes(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Present => app.presenting = !app.presenting,
         Action::Explain => {
             let next = app.explained.map_or(0, |figure| figure + 1);
-            (app.explained, app.hint) = (Some(next), Some(figures::explanation(app, next)));
+            (app.explained, app.hint) = (Some(next), Some(help::explanation(app, next)));
         }
         Action::NextLabelPage => switches::next_label_page(app),
         Action::PickQuestion => return pick(app, Picker::Questions),

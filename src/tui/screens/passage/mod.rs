@@ -229,7 +229,7 @@ pub const KEYS: &[Binding] = &[
         "question",
         "type in the question, or in the passage",
     ),
-    bind(Context::Edit, &["<Down>", "<C-n>"], Action::NextEdit, "edit", "make the next edit by rule"),
+    bind(Context::Edit, &["<Down>", "<C-n>"], Action::NextEdit, "next edit", "make the next edit by rule"),
     bind(Context::Edit, &["<Up>", "<C-p>"], Action::PreviousEdit, "", "make the edit by rule before"),
     bind(
         Context::Edit,
