@@ -330,7 +330,8 @@ fn labelling_in_the_explorer() {
     let mut labels = 0;
     for kill in 0..kills().div_ceil(10) {
         let mut screen = Screen::open_in(&["Should zoos be banned?", "--annotator", "anna"], &data);
-        screen.wait_for("MRecall");
+        // Figures, which come after the lists.
+        screen.wait_for("Prec@");
         screen.send(b"a");
         screen.wait_for("labelled");
         // Each size once: one that a late frame may still have gets no answer.

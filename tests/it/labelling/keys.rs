@@ -1,5 +1,9 @@
 //! The effect of each key, and the steps that wait for the disk.
 
+use std::sync::Arc;
+
+use parallax::tui::app::LaneState;
+
 use super::*;
 
 #[test]
@@ -362,4 +366,15 @@ fn the_screen_opens_at_the_passage_under_the_cursor() {
     let effects = press(&mut app, "jjja");
     lay(&mut app, &effects, |annotation| annotation.items.retain(|item| item.passage.id != "zoos-04"));
     assert_ne!(shown(&app), "zoos-04");
+}
+
+#[test]
+fn labelling_begins_only_once_the_lists_are_there() {
+    let mut app = crate::stage::asked(100, 30);
+    for lane in &mut app.lanes {
+        (lane.state, lane.ranking) = (LaneState::Waiting, Arc::new(Vec::new().into()));
+    }
+    assert_eq!(press(&mut app, "a"), []);
+    assert!(app.notice.as_deref().unwrap().contains("still searching"), "{:?}", app.notice);
+    assert_eq!(app.screen, Screen::LANES);
 }

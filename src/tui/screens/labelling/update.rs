@@ -15,7 +15,7 @@ use super::state::{Labelling, Marking};
 use crate::annotate::{Act, Item, Seen, View, guidelines_hash, text_hash};
 use crate::detect::LabelSource;
 use crate::engine::{self, Reply};
-use crate::tui::app::{App, Corpus};
+use crate::tui::app::{App, Corpus, LaneState};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::message::Effect;
 use crate::tui::page::Page;
@@ -128,6 +128,14 @@ pub fn open(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     question::read_line(app);
+    // A pool of no passages would stay empty when the lists arrive.
+    let searching = app.lanes.iter().all(|lane| lane.ranking.is_empty())
+        && app.lanes.iter().any(|lane| lane.state == LaneState::Waiting);
+    if searching {
+        app.notice =
+            Some("the lanes are still searching; passages can be labelled once their lists are there".into());
+        return Vec::new();
+    }
     app.screen = Screen::LABELLING;
     let wanted = app.open_passage().map(|(_, passage)| (app.question.text.clone(), passage.id.clone()));
     app.labelling = Labelling::default();
