@@ -147,9 +147,7 @@ pub fn now_ms() -> u64 {
 /// # Errors
 /// The folder cannot be written. The old file is then unchanged, and no temporary file stays.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    replace_with(path, |file| file.write_all(bytes))?;
-    sweep(path);
-    Ok(())
+    replace_with(path, |file| file.write_all(bytes))
 }
 
 /// Replaces the file `path` by whatever `write` writes, atomically and synced to disk.
@@ -163,6 +161,7 @@ pub fn replace_with<E: From<io::Error>>(
     let part = write_part(path, write)?;
     part.persist(path).map_err(|error| error.error)?;
     sync_folder(path);
+    sweep(path);
     Ok(())
 }
 

@@ -230,7 +230,8 @@ fn evaluating() {
         prepare: &|workspace| drop(workspace.write("q.jsonl", questions)),
         // Verdicts are not lost.
         finished: &|workspace| verdicts(&workspace.data),
-        result: &|workspace| files(&workspace.files.path().join("runs"), |_| true),
+        // The unfinished file of a killed process stays until it is old enough to be nobody's.
+        result: &|workspace| files(&workspace.files.path().join("runs"), |name| !name.ends_with(".part")),
     }
     .campaign();
 }
