@@ -9,7 +9,7 @@
 Parts: `screens` (which sides the first five passages show, and how many gold confirms), `tables` (the same table from gold labels and from
 the model's verdicts, and every pair of lanes), `intervals` (how often intervals from verdicts hold the gold mean; needs PARALLAX_PAIRS, what
 prepare.py wrote, for the labels' questions), `labels` (prediction-powered inference, on real questions and simulated). The last two run the
-ignored tests of the crate. Verdicts are kept in CACHE and in target/tmp, so a second run takes seconds; another detector is judged anew.
+ignored tests of the crate. Verdicts are kept in CACHE and in the target folder, so a second run takes seconds; another detector is judged anew.
 
 The report goes to standard output and, with --page, between the marks `<!-- in use -->` and `<!-- /in use -->` of that page. Parts that are
 not run keep what stands there. Needs numpy.
@@ -169,7 +169,7 @@ def main():
     ap.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART")
     ap.add_argument("--parallax", required=True)
     ap.add_argument("--data", default=os.environ.get("PARALLAX_DATA"))
-    ap.add_argument("--data-dir", default=os.path.join(ROOT, "target/tmp/in-use"))
+    ap.add_argument("--data-dir", default=os.path.join(ROOT, "target", "in-use"))
     ap.add_argument("--page")
     a = ap.parse_args()
     if not a.data:

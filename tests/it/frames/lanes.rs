@@ -135,6 +135,34 @@ fn a_statement_that_no_label_names_is_called_not_judged_instead_of_missing() {
 }
 
 #[test]
+fn a_side_that_no_label_names_is_neither_missing_nor_measured() {
+    let mut app = asked(140, 40);
+    app.judgments = Judgments::new(&app.question, LabelSource::Gold, Arc::default());
+    for at in 0..PASSAGES.len() {
+        let label = PairLabels { gold: Some(at == 0), ..PairLabels::default() };
+        app.judgments.write(PassageIx(at as u32), 1, label);
+    }
+    refresh(&mut app);
+    let text = drawn(&app);
+    assert!(text.contains("▲ has no labels") && text.contains("MRecall@5 –"), "{text}");
+    assert!(!["is missing", "leans", "balanced"].iter().any(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn the_bias_screen_counts_the_supporters_of_each_of_many_statements() {
+    let mut app = many_sided(140, 40);
+    press(&mut app, "F");
+    let text = drawn(&app);
+    assert!(text.contains("◆A 1 ") && text.contains("●B 1 ") && text.contains("of 7 statements"), "{text}");
+}
+
+#[test]
+fn below_the_editor_of_the_statements_stand_the_lanes() {
+    let text = drawn(&after(asked(140, 40), "i"));
+    assert!(text.contains("Statements of the question") && text.contains("┏ BM25 "), "{text}");
+}
+
+#[test]
 fn a_question_without_statements_says_how_to_give_some() {
     let mut app = without_statements(100, 30);
     app.notice = Some("no labels came with this corpus; give some with --labels FILE".into());

@@ -57,7 +57,7 @@ struct SideRow {
     covered: String,
     /// The shares of questions, or of draws, that cover one side, the other, both and neither.
     shares: Option<[f64; 4]>,
-    /// How many of the first k support each statement; for one question with other than two.
+    /// How many of the first k support each statement, for one question that has not two sides.
     supporters: Vec<usize>,
     /// The mean lean.
     lean: Option<f64>,

@@ -305,7 +305,7 @@ fn stack(app: &App, theme: Theme, row: &SideRow, width: usize) -> Vec<Span<'stat
     runs.collect()
 }
 
-/// How many of the first k support each statement, as bars side by side: `◆A ██▍ 2`. Those that do not fit are left out.
+/// How many of the first k support each statement, as bars side by side: `◆A 2 ██▍`. Those that do not fit are left out.
 fn supporters(app: &App, theme: Theme, row: &SideRow, width: usize) -> Vec<Span<'static>> {
     const LEAST: usize = 9;
     let each = (width / row.supporters.len().max(1)).clamp(LEAST, 24);

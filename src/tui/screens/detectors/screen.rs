@@ -192,7 +192,7 @@ fn table_row(cells: &[String; 6], width: usize) -> String {
     let whole: usize = COLUMNS.iter().map(|(_, width)| width + 1).sum::<usize>() - 1;
     let goes: &[&str] = match width {
         _ if width >= whole => &[],
-        _ if width >= whole - 19 => &["licence"],
+        _ if width + COLUMNS[4].1 + 1 >= whole => &["licence"],
         _ => &["licence", "languages"],
     };
     let kept = cells.iter().zip(COLUMNS).filter(|(_, (heading, _))| !goes.contains(heading));

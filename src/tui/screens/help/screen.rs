@@ -263,7 +263,7 @@ pub fn welcome(app: &App, lane: usize) -> String {
     format!("{first}\n\n{}", rest.join("\n"))
 }
 
-/// The explanation of a figure by its index, and how many there are.
+/// The explanation of a figure by its index; after the last comes the first again.
 pub fn explanation(app: &App, figure: usize) -> String {
     let k = app.k;
     let all = [

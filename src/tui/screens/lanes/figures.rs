@@ -245,19 +245,22 @@ fn recall(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, room: 
     }
     let (change, doubt) = (lane.change.as_ref(), lane.doubt);
     let difference = change.map(|change| (change.mrecall, change.gap.map(|gap| gap.mrecall)));
-    // From labels to labels MRecall moves by 1.
-    let text = |by: f64| if by.fract() == 0.0 { format!("{by:+.0}") } else { signed(by).trim().to_owned() };
     let (mean, interval) = match doubt {
         Some(Doubt { mrecall, .. }) => (share(mrecall.mean), Some(interval(mrecall, share))),
         None => (figures.mrecall_text(), None),
     };
-    let delta = change_span(difference, text, theme);
+    let delta = change_span(difference, change_text, theme);
     let value = span(format!("MRecall@{} {mean}", figures.k), Meaning::Title, theme);
     let with = interval.map(|interval| span(format!(" {interval}"), Meaning::Muted, theme));
     // The change gives way first: a figure that the judge could turn over keeps its interval.
     let forms = [[Some(value.clone()), with.clone(), delta], [Some(value.clone()), with, None]];
     let mut forms = forms.into_iter().map(|form| form.into_iter().flatten().collect::<Vec<_>>());
     forms.find(|spans| width_of(spans) <= room).unwrap_or_else(|| vec![value])
+}
+
+/// `+1` from labels to labels, `+.16` where a model judged before or now.
+fn change_text(by: f64) -> String {
+    if by.fract() == 0.0 { format!("{by:+.0}") } else { signed(by).trim().to_owned() }
 }
 
 /// `(.00–1.0)`
@@ -463,4 +466,26 @@ fn per_perspective(app: &App, theme: Theme, figures: &Figures, width: usize) -> 
     });
     let cells: Vec<Span<'static>> = cells.collect();
     cells.chunks((width / CELL).max(1)).map(|row| Line::from(row.to_vec())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_mrecall_is_never_rounded_to_nothing() {
+        assert_eq!([1.0, -1.0, 0.16, -0.08].map(change_text), ["+1", "-1", "+.16", "-.08"]);
+    }
+
+    #[test]
+    fn the_gauge_gives_way_to_what_has_changed() {
+        let text = |room: usize, change: Option<&'static str>| {
+            let gauge = Some(vec![Span::raw("▼───●───▲")]);
+            let spans = with_gauge(vec![Span::raw("balanced")], change.map(Span::raw), gauge, room);
+            spans.iter().map(|span| span.content.as_ref()).collect::<String>()
+        };
+        assert_eq!(text(30, Some(" (+.20)")), "balanced (+.20) ▼───●───▲");
+        assert_eq!(text(20, Some(" (+.20)")), "balanced (+.20)");
+        assert_eq!(text(20, None), "balanced ▼───●───▲");
+    }
 }

@@ -223,7 +223,9 @@ pub fn support(sentence: &Sentence) -> (String, bool) {
         let others = list(&mut found.iter().copied().filter(|place| !cites.contains(place)));
         match (others.is_empty(), cites.is_empty(), found.is_empty()) {
             (false, false, _) if holds => format!("; also in {others}"),
-            (false, false, _) => format!("; {others} alone {}", if found.len() == 1 { "does" } else { "do" }),
+            (false, false, _) => {
+                format!("; {others} alone {}", if others.contains(',') { "do" } else { "does" })
+            }
             (false, true, _) => format!("; supported by {others}"),
             (true, _, true) if !holds => "; no passage read supports it alone".into(),
             _ => String::new(),
@@ -422,6 +424,11 @@ mod tests {
         let text = |found: &[usize]| support(&sentence(&[1], cited.clone(), Some(found))).0;
         assert_eq!(text(&[0]), "[2] does not support it; 1 alone does");
         assert_eq!(text(&[0, 3]), "[2] does not support it; 1, 4 alone do");
+        assert_eq!(
+            text(&[0, 1]),
+            "[2] does not support it; 1 alone does",
+            "the cited one is not named again"
+        );
     }
 
     #[test]
