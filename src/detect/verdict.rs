@@ -482,9 +482,10 @@ mod tests {
     #[test]
     fn every_damaged_byte_of_the_file_is_noticed_or_harmless() {
         let (folder, place) = cached();
-        let whole = fs::read(&place).unwrap();
-        let mut set_aside = 0;
-        for at in (0..whole.len()).step_by(29).chain(0..100) {
+        let (whole, mut set_aside) = (fs::read(&place).unwrap(), 0);
+        let reading = Reading::of(0.5).to_bytes();
+        let row = whole.windows(reading.len()).position(|bytes| bytes == reading).unwrap();
+        for at in (0..whole.len()).step_by(29).chain(0..100).chain(row..row + reading.len()) {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x11;
             fs::write(&place, damaged).unwrap();

@@ -26,6 +26,7 @@ from sklearn.metrics import roc_auc_score
 import common
 import model as M
 import packed
+import prepare
 
 # share of the groups drawn from each source
 STAGE = {
@@ -34,9 +35,9 @@ STAGE = {
         "semi-automatic-wiki-alone": .03, "fever": .02, "healthver": .02, "climate-fever": .01, "argq": .11, "argq-long": .02,
         "perspectrum": .09, "perspectrum-other": .01, "kpa": .03, "kpa-other": .01, "iam": .04, "rfd": .01, "arguana": .02,
         "debate": .03, "debate-point": .01},
-    2: {"labels": .32, "web": .08, "written": .09, "contrast": .09, "written-other": .05, "rfd": .01, "arguana": .01, "debate": .01,
-        "argq": .006, "argq-long": .004, "perspectrum": .01, "debate-point": .003, "arguana-point": .003, "lingnli": .008, "mnli": .004,
-        "counterfactual-snli": .004, "healthver": .002, "climate-fever": .002},
+    2: {"labels": .32, "web": .08, "negated": .09, "written": .08, "contrast": .11, "written-other": .05, "rfd": .01, "arguana": .01,
+        "debate": .01, "argq": .015, "argq-long": .005, "perspectrum": .02, "debate-point": .003, "arguana-point": .003, "lingnli": .03,
+        "mnli": .015, "counterfactual-snli": .015, "healthver": .002, "climate-fever": .002},
 }
 
 
@@ -110,6 +111,23 @@ def select(rows, shares):
     dev = [r for r in rows if r["split"] == "dev" and source(r) == "labels"
            or r["split"] == "check" and source(r) in ("written", "contrast") and r["two"] != "-"]
     return train, dev
+
+
+def negations(rows):
+    """Passages with the negations of their statements, where these are not the statements themselves: who supports one opposes its negation.
+    A negation is the right answer as often as a statement, so "not" gives nothing away."""
+    turned = {"supports": "opposes", "opposes": "supports", "neither": "neither"}
+    by = {}
+    for r in rows:
+        if source(r) in ("labels", "web", "written", "contrast"):
+            by.setdefault(r["group"], []).append(r)
+    out = []
+    for g in by.values():
+        negated = [prepare.negate(r["statement"]) for r in g]
+        if all(negated) and all(r["label"] for r in g) and not set(negated) & {r["statement"] for r in g}:
+            out += [dict(r, statement=n, label=turned[r["label"]], source="negated", group=("negated", r["group"]))
+                    for r, n in zip(g, negated)]
+    return out
 
 
 def watched(dev, n, seed):
@@ -310,6 +328,8 @@ def main():
             a.minutes, a.steps = total[0] * part, round(total[1] * part)
         shares = STAGE[stage]
         train, dev = trial(*select(rows, shares), a.limit)
+        if "negated" in shares:
+            train += negations(train)
         dev = watched(dev, a.watch, a.seed)
         m = M.from_base(a.base, seed=a.seed)
         if init:
