@@ -326,7 +326,12 @@ pub(crate) mod tokens {
     /// # Errors
     /// It cannot be read.
     pub fn from_file(file: &Path) -> tokenizers::Result<Tokenizer> {
-        let read = catch_panic(|| Tokenizer::from_file(file));
+        let read = catch_panic(|| {
+            let tokenizer = Tokenizer::from_file(file)?;
+            // A template with a token that the file does not describe panics only now. Errors are left to the first text.
+            let _ = (tokenizer.encode_fast("a", true), tokenizer.encode_fast(("a", "a"), true));
+            Ok(tokenizer)
+        });
         read.unwrap_or_else(|| Err("it does not have the format of the crate `tokenizers`".into()))
     }
 
@@ -437,6 +442,19 @@ pub(crate) mod tokens {
             assert!(windows(10, 10).eq(std::iter::once(0..10)));
             assert_eq!(windows(25, 10).collect::<Vec<_>>(), [0..10, 5..15, 10..20, 15..25]);
             assert_eq!(windows(3, 1).collect::<Vec<_>>(), [0..1, 1..2, 2..3]);
+        }
+
+        #[test]
+        fn a_template_with_a_token_that_the_file_does_not_describe_is_refused() {
+            let kept =
+                concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/encoders/contriever/tokenizer.json");
+            assert!(from_file(Path::new(kept)).is_ok());
+            let folder = tempfile::tempdir().unwrap();
+            let place = folder.path().join("tokenizer.json");
+            let harmed = std::fs::read_to_string(kept).unwrap().replacen("\"[SEP]\": {", "\"[SEPT]\": {", 1);
+            std::fs::write(&place, harmed).unwrap();
+            let error = from_file(&place).unwrap_err().to_string();
+            assert!(error.contains("the format of the crate"), "{error}");
         }
     }
 }

@@ -12,6 +12,7 @@ use super::keymap::{Action, Context, Screen};
 use super::layout::{keep_in_view, panes};
 use super::message::{Effect, Msg};
 use super::pages::{PAGES, context, page};
+use super::screens::help::screen as help;
 use super::screens::lanes::{self, question, switches};
 use super::screens::palette::screen as palette;
 use super::screens::palette::{Does, Palette};
@@ -203,6 +204,7 @@ fn offer_statements(app: &mut App) {
 fn watched(app: &mut App, action: Action) -> Vec<Effect> {
     let before = switches::may_change(app, action).then(|| question::state(app));
     let opened = PAGES.into_iter().find(|page| page.opened_by() == Some(action));
+    let here = context(app);
     let from_here = app.screen == Screen::LANES || matches!(action, Action::Help | Action::FramingLab);
     let effects = match (action, opened.filter(|_| from_here)) {
         (Action::Undo, _) if switches::is_here(app) => switches::undo(app),
@@ -210,6 +212,9 @@ fn watched(app: &mut App, action: Action) -> Vec<Effect> {
         (_, Some(page)) => page.open(app),
         (_, None) => page(app.screen).act(app, action),
     };
+    if action == Action::Help {
+        help::show(app, here);
+    }
     if let Some(before) = before {
         switches::keep(app, before);
     }

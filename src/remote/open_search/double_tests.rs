@@ -201,7 +201,8 @@ fn another_schema_is_reported_by_what_differs() {
 #[test]
 fn vectors_that_are_not_scored_by_the_cosine_are_refused() {
     for (method, expected) in [
-        (json!({"engine": "lucene", "space_type": "l2"}), "compared by \"l2\", expected the cosine"),
+        (json!({"engine": "lucene", "space_type": "l2"}), "compared by `l2`, expected the cosine"),
+        (json!({"engine": "lucene", "space_type": "l2".repeat(9_000)}), "l2l2l2…`, expected the cosine"),
         (
             json!({"engine": "nmslib", "space_type": "cosinesimil"}),
             "stored by nmslib, expected lucene or faiss",

@@ -404,6 +404,7 @@ impl Mapping {
                 other => return Err(vec![differs("vector", "knn_vector or dense_vector", other)]),
             };
             if size.as_u64() != Some(dimensions as u64) {
+                let size = tame(&size.to_string());
                 return Err(vec![format!("`vector` has {size} numbers, expected {dimensions}")]);
             }
             if field["method"]["engine"] == "nmslib" {
@@ -420,7 +421,8 @@ impl Mapping {
                 Dialect::Elasticsearch => field["similarity"].as_str().unwrap_or("cosine"),
             };
             if !["cosine", "cosinesimil"].contains(&space) {
-                return Err(vec![format!("`vector` is compared by {space:?}, expected the cosine")]);
+                let space = crate::input::excerpt(space);
+                return Err(vec![format!("`vector` is compared by {space}, expected the cosine")]);
             }
             dialect = Some(found);
         }

@@ -132,6 +132,10 @@ impl Screen {
     pub fn probe_by_key(&mut self) -> Answer {
         // A sequence that was cut off is given up meanwhile.
         self.settle(Duration::from_millis(150));
+        // To a stopped program Ctrl-Z is a signal, which is dropped when it goes on.
+        while self.wake() {
+            self.settle(Duration::from_millis(150));
+        }
         let (id, mut came) = (self.id(), Vec::new());
         let (waited, began) = (run_delay(id), Instant::now());
         self.send(&[0x1a]);

@@ -503,3 +503,14 @@ fn the_terms_of_a_learned_sparse_lane_that_met_stand_in_the_colour_of_the_passag
         "{text}"
     );
 }
+
+#[test]
+fn help_begins_with_the_keys_of_the_screen_it_was_opened_from() {
+    let mut app = asked(80, 24);
+    press(&mut app, "?");
+    assert!(frame(&app, COLOURED).unwrap().dump(false).contains("Marks"));
+    press(&mut app, "<Esc><Enter>?");
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    let first = text.lines().find(|line| line.contains("Reading"));
+    assert!(first.is_some() && !text.contains("Marks"), "{text}");
+}

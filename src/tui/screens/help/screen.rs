@@ -68,6 +68,20 @@ impl Page for Help {
     }
 }
 
+/// Scrolls to the keys of a context. Those of the lanes are below the marks and figures, which are explained first.
+pub fn show(app: &mut App, place: Context) {
+    let lines = content(app, Theme::of(Look::Mono), body(app).width);
+    let title = titled(place);
+    let at = lines.iter().position(|line| line.to_string() == title).filter(|_| place != Context::Lanes);
+    app.help_scroll = at.unwrap_or(0).min(last_top(app));
+}
+
+/// The title of a context's keys.
+fn titled(place: Context) -> String {
+    let (first, rest) = place.name().split_at(1);
+    first.to_uppercase() + rest
+}
+
 /// Draws the page.
 fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let lines = content(app, theme, area.width);
@@ -110,8 +124,7 @@ fn content(app: &App, theme: Theme, width: u16) -> Vec<Line<'static>> {
     }
     for place in places {
         lines.push(Line::default());
-        let (first, rest) = place.name().split_at(1);
-        lines.push(Line::from(span(first.to_uppercase() + rest, Meaning::Title, theme)));
+        lines.push(Line::from(span(titled(place), Meaning::Title, theme)));
         for bound in app.keys.of_context(place) {
             let keys: Vec<String> = bound.keys.iter().map(|key| shown(key, ascii)).collect();
             lines.extend(entry(&keys.join(" "), Meaning::Key, bound.line.help, width, theme));
