@@ -46,6 +46,14 @@ fn tokenizer() -> Result<&'static Tokenizer, DetectError> {
     READ.get_or_init(read).as_ref().map_err(|error| DetectError::Model(error.clone()))
 }
 
+/// The detector's graph, read once.
+fn graph(card: &Card) -> Result<&'static Graph, DetectError> {
+    static READ: OnceLock<Result<Graph, EncodeError>> = OnceLock::new();
+    let inputs: Vec<&str> = card.inputs.iter().map(String::as_str).collect();
+    let read = READ.get_or_init(|| Graph::builtin(assets::DETECTOR, &inputs));
+    read.as_ref().map_err(|error| error.clone().into())
+}
+
 fn all_inputs() -> Vec<String> {
     ["input_ids", "attention_mask", "token_type_ids"].map(String::from).into()
 }
@@ -86,9 +94,9 @@ impl Cosines {
     }
 }
 
-/// The built-in cross-encoder, int8.
+/// The built-in cross-encoder, int8. All share one copy of the weights: an engine that replaces another one reads nothing anew.
 pub struct CrossEncoder {
-    graph: Graph,
+    graph: &'static Graph,
     cosines: Cosines,
     tokenizer: &'static Tokenizer,
     frame: Frame,
@@ -117,11 +125,10 @@ impl CrossEncoder {
             hash.update(part);
         }
         let hash = hash.finalize().to_hex();
-        let inputs: Vec<&str> = card.inputs.iter().map(String::as_str).collect();
         let tokenizer = tokenizer()?;
         let frame = Frame::of(tokenizer).map(Frame::in_segments);
         Ok(CrossEncoder {
-            graph: Graph::builtin(assets::DETECTOR, &inputs)?,
+            graph: graph(&card)?,
             cosines: Cosines::new()?,
             tokenizer,
             frame: frame

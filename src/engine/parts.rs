@@ -44,6 +44,14 @@ impl Setup {
         }
     }
 
+    /// A passage for a list: lists share it.
+    pub fn listed(&self, at: PassageIx) -> Arc<Passage> {
+        match at.as_outside() {
+            Some(_) => Arc::new(self.passage(at)),
+            None => self.shown.get(at, || self.passage(at)),
+        }
+    }
+
     /// The term index.
     ///
     /// # Errors

@@ -73,7 +73,7 @@ fn ranked_list(
     let below = retrieved.hits.iter().skip(hits.len()).copied();
     let ranked = hits.iter().copied().chain(below).take(depth).map(|hit| Ranked {
         at: hit.passage,
-        passage: Arc::new(setup.passage(hit.passage)),
+        passage: setup.listed(hit.passage),
         score: hit.score,
     });
     let ranked = ranked.collect();
@@ -196,7 +196,7 @@ fn by_verdicts(
     }
     let mut pairs = Vec::new();
     for hit in pool.hits {
-        let passage = Arc::new(setup.corpus.passage(hit.passage));
+        let passage = setup.listed(hit.passage);
         for perspective in 0..perspectives {
             pairs.push(Pair { at: hit.passage, passage: Arc::clone(&passage), perspective });
         }

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
+use lru::LruCache;
 use parking_lot::{Mutex, RwLock};
 
 use super::opening::{
@@ -18,7 +20,7 @@ use crate::annotate::{Human, is_name, journals};
 use crate::corpus::library::{Called, Library};
 use crate::corpus::source::{CorpusFormat, Source};
 use crate::corpus::store::Fields;
-use crate::corpus::{BuildError, Corpus, PassageIx, results, sample};
+use crate::corpus::{BuildError, Corpus, Passage, PassageIx, results, sample};
 use crate::detect::labels::Absent;
 use crate::detect::{Cache, Choice, Detector, Fitted, LabelSource, Labels, Predictions, foreign_corpus};
 use crate::input::{Expected, InputError};
@@ -87,6 +89,27 @@ pub struct Setup {
     pub(super) fields: Part<Fields>,
     /// The least and the median of the greatest similarities of the set's questions to a passage.
     pub(super) nearness: OnceLock<(f32, f32)>,
+    pub(super) shown: Shown,
+}
+
+/// Passages of lists that still exist: hundreds of lists are kept for undo, and most hold the same passages.
+pub(super) struct Shown(Mutex<LruCache<PassageIx, Weak<Passage>>>);
+
+impl Shown {
+    fn new() -> Self {
+        const REMEMBERED: NonZeroUsize = NonZeroUsize::new(1 << 16).unwrap();
+        Shown(Mutex::new(LruCache::new(REMEMBERED)))
+    }
+
+    /// The passage at a position, read anew only if no list holds it.
+    pub(super) fn get(&self, at: PassageIx, read: impl FnOnce() -> Passage) -> Arc<Passage> {
+        if let Some(held) = self.0.lock().get(&at).and_then(Weak::upgrade) {
+            return held;
+        }
+        let passage = Arc::new(read());
+        self.0.lock().put(at, Arc::downgrade(&passage));
+        passage
+    }
 }
 
 impl Setup {
@@ -187,6 +210,7 @@ impl Setup {
             fitted,
             fields: Part::new(),
             nearness: OnceLock::new(),
+            shown: Shown::new(),
             models_folder: opening.data_dir.join(MODELS),
             llm: opening.llm.clone(),
             offline: opening.offline,

@@ -44,7 +44,7 @@ pub fn expansion(
         let hits = terms.search(query.text, depth, stop)?;
         let listed = hits.into_iter().map(|hit| FirstPassHit {
             at: hit.passage,
-            passage: Arc::new(setup.corpus.passage(hit.passage)),
+            passage: setup.listed(hit.passage),
             score: hit.score,
         });
         Ok(listed.collect())

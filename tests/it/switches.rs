@@ -1,6 +1,6 @@
 //! The switches on the built-in sample: equivalences that must hold for all passages, and the trace of every step.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use parallax::engine::{Explanation, LaneQuery, Lists, Opening, Ranking, Recipe, Setup, Step, explain, rank};
 use parallax::question::Question;
@@ -34,6 +34,18 @@ fn a_lambda_of_one_and_a_weight_of_zero_change_nothing() {
             }
         }
     }
+}
+
+#[test]
+fn lists_of_one_engine_share_their_passages() {
+    let question = &SAMPLE.1.questions[0];
+    let (lexical, dense) = (ranked("bm25", question), ranked("minilm", question));
+    let both: Vec<_> = lexical
+        .iter()
+        .filter_map(|one| Some((one, dense.iter().find(|other| other.at == one.at)?)))
+        .collect();
+    assert!(both.len() > 5, "{}", both.len());
+    assert!(both.iter().all(|(one, other)| Arc::ptr_eq(&one.passage, &other.passage)));
 }
 
 #[test]
