@@ -253,7 +253,9 @@ impl Screen {
         if text.contains("panicked at") {
             return Some(format!("it panicked: {}", self.end_of_output()));
         }
-        if !status.success() {
+        // Ctrl-C is a signal while Ctrl-Z has given the terminal back.
+        let interrupted = status.exit_code() == 128 + 2;
+        if !status.success() && !interrupted {
             return Some(format!("it ended with {status:?}: {}", self.end_of_output()));
         }
         for (on, off) in [
