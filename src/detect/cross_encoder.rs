@@ -236,6 +236,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn detectors_of_several_engines_share_their_weights() {
+        let [one, other] = [(); 2].map(|()| CrossEncoder::builtin().unwrap());
+        assert!(std::ptr::eq(one.graph, other.graph));
+    }
+
+    #[test]
     fn the_built_in_files_are_read_and_name_what_was_measured() {
         let (card, rule) = (CrossEncoder::card().unwrap(), CrossEncoder::builtin_rule().unwrap());
         assert_eq!(rule.about.name, card.name);

@@ -328,7 +328,7 @@ pub(crate) mod tokens {
     pub fn from_file(file: &Path) -> tokenizers::Result<Tokenizer> {
         let read = catch_panic(|| {
             let tokenizer = Tokenizer::from_file(file)?;
-            // A template with a token that the file does not describe panics only now. Errors are left to the first text.
+            // A template with a token that the file does not describe panics only when a text is encoded. Errors are reported with the first real text.
             let _ = (tokenizer.encode_fast("a", true), tokenizer.encode_fast(("a", "a"), true));
             Ok(tokenizer)
         });

@@ -13,7 +13,7 @@ use super::address::{
     Engine, Place, RemoteError, Row, Scored, absent, check_secrecy, first_hits, other_schema, unreached,
     variable,
 };
-use crate::input::tame;
+use crate::input::{excerpt, tame};
 use crate::net::{Call, Caller, Response, Secret, Verb};
 use crate::work::Stop;
 
@@ -99,7 +99,7 @@ impl OpenSearch {
         RemoteError::Nonsense(format!(
             "{} sent {} where an answer of OpenSearch or Elasticsearch was expected; check the address",
             self.place.url,
-            crate::input::excerpt(start.trim())
+            excerpt(start.trim())
         ))
     }
 
@@ -258,7 +258,7 @@ impl OpenSearch {
                         return Err(RemoteError::Refused(format!(
                             "{} refused the passage {} with {status}: {}",
                             self.place.url,
-                            crate::input::excerpt(&row.id),
+                            excerpt(&row.id),
                             tame(reason)
                         )));
                     }
@@ -421,7 +421,7 @@ impl Mapping {
                 Dialect::Elasticsearch => field["similarity"].as_str().unwrap_or("cosine"),
             };
             if !["cosine", "cosinesimil"].contains(&space) {
-                let space = crate::input::excerpt(space);
+                let space = excerpt(space);
                 return Err(vec![format!("`vector` is compared by {space}, expected the cosine")]);
             }
             dialect = Some(found);
@@ -450,6 +450,6 @@ impl Mapping {
 fn differs(name: &str, expected: &str, found: Option<&str>) -> String {
     match found {
         None => format!("`{name}` is missing, expected {expected}"),
-        Some(found) => format!("`{name}` is {}, expected {expected}", crate::input::excerpt(found)),
+        Some(found) => format!("`{name}` is {}, expected {expected}", excerpt(found)),
     }
 }

@@ -51,6 +51,9 @@ pub struct Screen {
     pub size: (u16, u16),
     before: String,
     files: Option<TempDir>,
+    /// Whether Ctrl-Z was sent, and Ctrl-C after it.
+    suspended: bool,
+    interrupted: bool,
 }
 
 impl Screen {
@@ -102,7 +105,19 @@ impl Screen {
             }
         });
         let (master, tail) = (pty.master, Vec::new());
-        let mut screen = Screen { child, keys, written, output, master, tail, size, before, files: None };
+        let mut screen = Screen {
+            child,
+            keys,
+            written,
+            output,
+            master,
+            tail,
+            size,
+            before,
+            files: None,
+            suspended: false,
+            interrupted: false,
+        };
         // The program misses size changes until it listens.
         let answered = (0..600u16)
             .any(|i| screen.answer((120 + i % 2, 36), Duration::from_millis(100)) != Answer::Hangs);
@@ -116,6 +131,8 @@ impl Screen {
 
     /// Sends keys; does nothing if the program has ended.
     pub fn send(&mut self, bytes: &[u8]) {
+        self.suspended |= bytes.contains(&0x1a);
+        self.interrupted |= self.suspended && bytes.contains(&3);
         let _ = self.keys.send(bytes.to_vec());
         let began = Instant::now();
         while self.written.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) && began.elapsed() < HANGS {
@@ -254,7 +271,7 @@ impl Screen {
             return Some(format!("it panicked: {}", self.end_of_output()));
         }
         // Ctrl-C is a signal while Ctrl-Z has given the terminal back.
-        let interrupted = status.exit_code() == 128 + 2;
+        let interrupted = self.interrupted && status.exit_code() == 128 + 2;
         if !status.success() && !interrupted {
             return Some(format!("it ended with {status:?}: {}", self.end_of_output()));
         }
