@@ -14,13 +14,7 @@ import torch
 
 import common
 import model as M
-
-
-def session(path, threads=1):
-    import onnxruntime as ort
-    o = ort.SessionOptions()
-    o.intra_op_num_threads = threads
-    return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+from exact import session
 
 
 def predict_onnx(path, tok, rows, max_tokens, workers=2):

@@ -19,6 +19,8 @@ import random
 import re
 import zlib
 
+import found
+
 csv.field_size_limit(1 << 30)
 
 # The carried sample's own topics: a statement or a short text that matches one of these trains nothing, nor does a longer text that
@@ -480,6 +482,12 @@ def main():
         group([(full, r["a"], la), (full, r["b"], lb)], "labels-" + r["src"], r["q"], w, sp,
               extra={"row": r["id"], "two": L, "conf": r["conf"], "words": len(text.split()), "ds": r["ds"],
                      "sample_topic": bool(top[(r["a"], r["b"])])})
+
+    # further labels on passages of these sets, for statements that train (found.py)
+    for r in found.labels(root, clean):
+        label = {"A": ("supports", "opposes"), "B": ("opposes", "supports"), "AB": ("supports",) * 2, "-": ("neither",) * 2}[r["label"]]
+        group([(r["text"], r[k], l) for k, l in zip("ab", label)], "found", r["a"], {3: 1.0, 2: 0.8, 1: 0.4}[r["conf"]],
+              extra={"row": r["ref"], "two": r["label"], "conf": r["conf"], "words": len(r["text"].split())})
 
     # polarity: short crowd arguments
     argq = collections.defaultdict(list)

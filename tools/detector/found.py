@@ -1,0 +1,75 @@
+"""Passages of the training sets by reference, so that labels on them can be kept without their text.
+
+A reference such as `wiki:1526#3` is the fourth piece of article 1526 of contentious-wiki, `rfd:120#0` the first of row 120 of the Room for
+Debate comments. Pieces are whole sentences, 70 to 115 words where the text has as many.
+
+`found.jsonl.gz` has one label a line: `ref`, the statements `a` and `b`, `label` (A, B, AB, - by the labels' guide), `conf` (3 sure, 2 fairly
+sure, 1 a toss-up) and `crc`, the CRC-32 of the passage.
+"""
+import collections
+import csv
+import glob
+import gzip
+import json
+import os
+import re
+import zlib
+
+FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "found.jsonl.gz")
+LEAST, MOST, SHORTEST = 70, 115, 40
+
+
+def pieces(text):
+    """A text in passages of whole sentences."""
+    out, now, words = [], [], 0
+    for sentence in re.split(r"(?<=[.!?])\s+", text):
+        n = len(sentence.split())
+        if now and words + n > MOST:
+            if words >= SHORTEST:
+                out.append(" ".join(now)[:900])
+            now, words = [], 0
+        now.append(sentence)
+        words += n
+        if words >= LEAST:
+            out.append(" ".join(" ".join(now).split()[:MOST]))
+            now, words = [], 0
+    if words >= SHORTEST:
+        out.append(" ".join(now))
+    return out
+
+
+def texts(root, clean):
+    """(source, key, text) of every text that passages are cut from."""
+    d = os.path.join(root, "detector-training")
+    for part in ("dev", "test"):
+        articles = collections.OrderedDict()
+        for line in open(os.path.join(d, "iam", "claims", part + ".txt"), encoding="utf-8"):
+            cells = line.rstrip("\n").split("\t")
+            articles.setdefault(cells[3], []).append(cells[2])
+        for article, sentences in articles.items():
+            yield "iam", f"{part}:{article}", clean(" ".join(sentences))
+    for source, path in (("arguana", "detector-training/arguana-clean/arguments.jsonl"), ("debate", "detector-training/debate-pro-con-raw/pairs.jsonl"),
+                         ("apc", "arguments-pro-con/corpus.jsonl")):
+        for i, line in enumerate(open(os.path.join(root, path), encoding="utf-8")):
+            yield source, str(i), clean(json.loads(line)["text"])
+    with open(os.path.join(d, "ukp-rfd-stance", "exported-3365-stance-taking-arguments.tsv"), encoding="utf-8", newline="") as f:
+        for i, row in enumerate(csv.DictReader(f, delimiter="\t", quoting=csv.QUOTE_NONE)):
+            yield "rfd", str(i), clean(row["text"])
+    for path in sorted(glob.glob(os.path.join(root, "contentious-wiki", "articles", "*.txt"))):
+        yield "wiki", os.path.basename(path)[6:-4], clean(open(path, encoding="utf-8", errors="replace").read())
+
+
+def passages(root, clean):
+    """Reference → passage."""
+    return {f"{source}:{key}#{i}": piece for source, key, text in texts(root, clean) for i, piece in enumerate(pieces(text))}
+
+
+def labels(root, clean):
+    """The labels with their passages. A passage that is not as it was labelled ends the program."""
+    rows = [json.loads(line) for line in gzip.open(FILE, "rt", encoding="utf-8")]
+    known = passages(root, clean)
+    for row in rows:
+        row["text"] = known.get(row["ref"], "")
+        if zlib.crc32(row["text"].encode()) != row["crc"]:
+            raise SystemExit(f"found.jsonl.gz: the passage {row['ref']} is not the one that was labelled; is DATA complete?")
+    return rows
