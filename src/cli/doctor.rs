@@ -13,7 +13,7 @@ use crate::corpus::library::{Library, is_derived};
 use crate::corpus::source::Source;
 use crate::corpus::{About, BuildError, Corpus, OFFSETS, PASSAGES, StoredCorpus};
 use crate::detect::{Cache, VERDICTS};
-use crate::encode::Manifest;
+use crate::encode::{Manifest, multiplies_int8};
 use crate::engine::{MODELS, SetupError, index_terms};
 use crate::llm::{PORTS, is_damaged, nearby};
 use crate::report::{safe, thousands};
@@ -109,6 +109,12 @@ fn describe(common: &Common, data: &Path, out: &mut impl Write) -> io::Result<()
             env::consts::ARCH
         ),
     )?;
+    let int8 = if multiplies_int8() {
+        "int8 models at full speed"
+    } else {
+        "no AVX-512 VNNI: int8 models take up to twice as long, with the same results"
+    };
+    row(out, "processor", int8)?;
     row(out, "data", &format!("{}, {}", data.display(), writable(data)))?;
     let config = common.configuration().path;
     let config = config.map_or("no folder for it".into(), |path| {

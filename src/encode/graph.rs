@@ -10,13 +10,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool};
+use rten::{LoadError, Model, ModelOptions, NodeId, RunOptions, ThreadPool};
+use rten_gemm::GemmExecutor;
 use rten_tensor::NdTensor;
 use rten_tensor::prelude::*;
 use tokenizers::Tokenizer;
 use tokenizers::models::wordpiece::WordPiece;
 
 use super::encoder::{EncodeError, Encoder, ModelError, Role};
+use super::int8::{self, varint};
 use super::tokens;
 use crate::assets;
 use crate::work::catch_panic;
@@ -38,7 +40,11 @@ impl Graph {
     /// # Errors
     /// The bytes are not a graph with these names.
     pub fn builtin(bytes: &'static [u8], inputs: &[&str]) -> Result<Self, EncodeError> {
-        let model = options().load_static_slice(bytes).map_err(ModelError::network)?;
+        let model = match exact(bytes) {
+            Some(graph) => options().external_data_static(int8::ORIGINAL, bytes).load(graph),
+            None => options().load_static_slice(bytes),
+        };
+        let model = model.map_err(ModelError::network)?;
         let output = *model.output_ids().first().ok_or(EncodeError(ModelError::NotOnnx))?;
         Ok(Graph { inputs: input_ids(&model, inputs)?, model, output })
     }
@@ -51,7 +57,28 @@ impl Graph {
         if !is_whole(&bytes) {
             return Err(ModelError::NotOnnx.into());
         }
-        let model = catch(|| options().load(bytes).map_err(ModelError::network))?;
+        match exact(&bytes) {
+            Some(graph) => Self::split(graph, bytes, inputs, output),
+            None => Self::read(inputs, output, || options().load(bytes)),
+        }
+    }
+
+    /// Reads a graph that [`int8::split_products`] made of a model.
+    pub(super) fn split(
+        graph: Vec<u8>,
+        model: Vec<u8>,
+        inputs: &[&str],
+        output: &str,
+    ) -> Result<Self, EncodeError> {
+        Self::read(inputs, output, || options().external_data(int8::ORIGINAL, model).load(graph))
+    }
+
+    fn read(
+        inputs: &[&str],
+        output: &str,
+        load: impl FnOnce() -> Result<Model, LoadError>,
+    ) -> Result<Self, EncodeError> {
+        let model = catch(|| load().map_err(ModelError::network))?;
         let output = model.node_id(output).map_err(ModelError::network)?;
         Ok(Graph { inputs: input_ids(&model, inputs)?, model, output })
     }
@@ -93,6 +120,16 @@ fn catch<T>(run: impl FnOnce() -> Result<T, ModelError>) -> Result<T, ModelError
 /// Whether this thread belongs to rten; its panics are caught by the thread that runs the graph.
 pub fn is_graph_thread() -> bool {
     std::thread::current().name().is_some_and(|name| name.starts_with("rten-"))
+}
+
+/// Whether this processor multiplies int8 numbers exactly at full speed. Others take up to twice as long for it.
+pub fn multiplies_int8() -> bool {
+    !GemmExecutor::<u8, i8, i32>::default().may_saturate()
+}
+
+/// The graph with products that this processor makes exactly; `None` if it does so with the graph as it is.
+fn exact(graph: &[u8]) -> Option<Vec<u8>> {
+    if multiplies_int8() { None } else { int8::split_products(graph) }
 }
 
 fn options() -> ModelOptions {
@@ -280,19 +317,6 @@ fn check_message(mut bytes: &[u8], kind: Content, depth: usize) -> Option<()> {
         }
     }
     Some(())
-}
-
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0u64;
-    for at in 0..10 {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f).checked_shl(7 * at).unwrap_or(0);
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `encoder` | the [`Encoder`] trait, [`Similarity`], a cache of query vectors |
 //! | `graph` | ONNX graphs and the built-in encoder; files are validated first |
+//! | `int8` | int8 products for processors that cannot add them exactly |
 //! | `registry` | models by name, and the families they belong to |
 //! | `hub`, `manifest` | models fetched from a Hugging Face hub |
 //! | `custom` | an encoder from a folder: its settings and tokenizer (`card`), its network (`family`) |
@@ -22,6 +23,7 @@ mod encoder;
 pub(crate) mod family;
 pub(crate) mod graph;
 pub mod hub;
+mod int8;
 mod manifest;
 pub mod registry;
 pub mod reranker;
@@ -34,10 +36,10 @@ pub use card::Card;
 pub use corpus_vectors::{EmbedError, ImportError, embed};
 pub use custom::CustomEncoder;
 pub use encoder::{
-    Directions, EncodeError, Encoder, Instructed, ModelError, PassageScore, PassageScorer, Remembering, Role,
-    Similarity,
+    Directions, EncodeError, Encoder, Instructed, ModelError, PassageScore, PassageScorer, Remembering,
+    Role, Similarity,
 };
-pub use graph::{MiniLm, first_tokens};
+pub use graph::{MiniLm, first_tokens, multiplies_int8};
 pub use manifest::{HubError, Manifest};
 pub use registry::{Named, Pooling, Source, Title, Towers};
 pub use reranker::{CrossScorer, LateScorer};

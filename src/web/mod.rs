@@ -25,6 +25,7 @@ mod fetch;
 mod manners;
 pub mod search;
 #[cfg(test)]
+#[path = "../../tests/it/site.rs"]
 mod site;
 mod store;
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-#[path = "../../src/web/site.rs"]
+#[path = "site.rs"]
 mod site;
 
 use parallax::engine::Opening;
