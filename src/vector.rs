@@ -14,6 +14,13 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + tail
 }
 
+/// The sum over the query's vectors of the greatest dot product with one of the passage's; 0 for a passage without vectors.
+pub fn max_sim(query: &[Vec<f32>], passage: &[Vec<f32>]) -> f32 {
+    let greatest =
+        |own: &Vec<f32>| passage.iter().map(|other| dot(own, other)).reduce(f32::max).unwrap_or(0.0);
+    query.iter().map(greatest).sum()
+}
+
 /// The largest rounding error of an f32 dot product of two vectors of length 1.
 pub fn rounding(dimensions: usize) -> f32 {
     (dimensions as f32 / 8.0 + 32.0) * 2.0 * f32::EPSILON
@@ -84,5 +91,14 @@ mod tests {
                 assert_eq!(out, expected);
             }
         }
+    }
+
+    #[test]
+    fn every_token_of_the_query_counts_its_nearest_token_of_the_passage() {
+        let query = [vec![1.0, 0.0], vec![0.6, 0.8]];
+        // 1 · 0.8 against 0.6 · 0.8 + 0.8 · 0.6 = 0.96, and 0 against 0.8.
+        let passage = [vec![0.8, 0.6], vec![0.0, 1.0]];
+        assert!((max_sim(&query, &passage) - (0.8 + 0.96)).abs() < 1e-6);
+        assert_eq!(max_sim(&query, &[]), 0.0);
     }
 }

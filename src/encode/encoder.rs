@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Arc;
 
 use lru::LruCache;
 use parking_lot::Mutex;
 
 use crate::corpus::Passage;
+use crate::vector::dot;
 
 /// Why a text has no vector.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -123,6 +125,61 @@ pub trait PassageScorer: Send + Sync {
     /// # Errors
     /// The model cannot be run.
     fn with_query<'a>(&'a self, query: &'a str) -> Result<PassageScore<'a>, EncodeError>;
+
+    /// For a model that compares tokens: those of the query, each with its nearest of the passage. Empty for other models.
+    ///
+    /// # Errors
+    /// The model cannot be run.
+    fn met(&self, _query: &str, _passage: &Passage) -> Result<Vec<Met>, EncodeError> {
+        Ok(Vec::new())
+    }
+}
+
+/// A token of a query and the nearest token of a passage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Met {
+    /// The word that the query's token is part of; empty for a mark, or a token that only fills the query.
+    pub query: String,
+    /// The word that the passage's token is part of; empty for a mark.
+    pub passage: String,
+    /// Their dot product.
+    pub similarity: f32,
+}
+
+impl Met {
+    /// Those of the query's words that are at least as near as their mean.
+    pub fn close(all: &[Met]) -> Vec<&Met> {
+        let words: Vec<&Met> = all.iter().filter(|met| !met.query.is_empty()).collect();
+        let mean = words.iter().map(|met| met.similarity).sum::<f32>() / words.len().max(1) as f32;
+        words.into_iter().filter(|met| met.similarity >= mean).collect()
+    }
+}
+
+/// A token's vector, and its place in the text; a place of no length for a mark.
+pub type Token = (Vec<f32>, Range<usize>);
+
+/// Each token of a query with its nearest of a passage.
+pub(super) fn meet((query, asked): (&str, &[Token]), (passage, own): (&str, &[Token])) -> Vec<Met> {
+    let nearest = |(vector, place): &Token| {
+        let all = own.iter().map(|(other, place)| (dot(vector, other), place));
+        let (similarity, met) = all.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        Some(Met { query: word(query, place), passage: word(passage, met), similarity })
+    };
+    asked.iter().filter_map(nearest).collect()
+}
+
+/// The word around a place.
+fn word(text: &str, place: &Range<usize>) -> String {
+    let (Some(before), Some(after)) = (text.get(..place.end), text.get(place.start..)) else {
+        return String::new();
+    };
+    if place.is_empty() {
+        return String::new();
+    }
+    let is_part = |char: char| char.is_alphanumeric() || char == '\'';
+    let start = before.trim_end_matches(is_part).len().min(place.start);
+    let end = text.len() - after.trim_start_matches(is_part).len();
+    text[start..end.max(place.end)].trim().to_owned()
 }
 
 /// How two vectors are compared.
@@ -303,5 +360,19 @@ mod tests {
         let vectors = encoder.vectors.lock();
         assert_eq!(vectors.len(), HELD.get());
         assert!(!vectors.contains("0") && vectors.contains("1"));
+    }
+
+    #[test]
+    fn a_token_shows_the_word_that_it_is_part_of_and_its_nearest() {
+        let query = "Ban the zoo?";
+        // "Ban", a mark, and the "zo" of "zoo".
+        let asked = [(vec![1.0, 0.0], 0..3), (vec![0.0, 1.0], 0..0), (vec![0.6, 0.8], 8..10)];
+        let own = [(vec![0.8, 0.6], 0..5), (vec![0.0, 1.0], 6..10)];
+        let met = meet((query, &asked), ("close menageries", &own));
+        let hundredths = |met: &Met| (met.similarity * 100.0).round() as i32;
+        let shown: Vec<_> = met.iter().map(|met| (&*met.query, &*met.passage, hundredths(met))).collect();
+        assert_eq!(shown, [("Ban", "close", 80), ("", "menageries", 100), ("zoo", "close", 96)]);
+        assert_eq!(Met::close(&met), [&met[2]], "the mean of the words is .88");
+        assert!(meet((query, &asked), ("", &[])).is_empty(), "no passage, nothing met");
     }
 }

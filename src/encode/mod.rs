@@ -36,7 +36,7 @@ pub use card::Card;
 pub use corpus_vectors::{EmbedError, ImportError, embed};
 pub use custom::CustomEncoder;
 pub use encoder::{
-    Directions, EncodeError, Encoder, Instructed, ModelError, PassageScore, PassageScorer, Remembering,
+    Directions, EncodeError, Encoder, Instructed, Met, ModelError, PassageScore, PassageScorer, Remembering,
     Role, Similarity,
 };
 pub use graph::{MiniLm, first_tokens, multiplies_int8};

@@ -10,14 +10,15 @@ use tokenizers::utils::truncation::TruncationDirection;
 use tokenizers::{PostProcessor, Tokenizer};
 
 use super::card::{self, json};
-use super::encoder::{EncodeError, ModelError, PassageScore, PassageScorer, Role};
+use super::encoder::{EncodeError, Met, ModelError, PassageScore, PassageScorer, Role, Token, meet};
 use super::family::{
     Activation, Classifier, Config, Dense, Network, UnknownActivation, Weights, weight_files,
 };
 use super::registry::{MANIFEST, Named, Source, folder};
 use super::tokens;
+use crate::corpus::Passage;
 use crate::input::{Expected, InputError, excerpt};
-use crate::vector::dot;
+use crate::vector::max_sim;
 
 /// A model that re-ranks, with a short name.
 #[derive(Debug, PartialEq)]
@@ -344,30 +345,39 @@ impl LateScorer {
     /// # Errors
     /// The model cannot be run.
     pub fn vectors(&self, text: &str, role: Role) -> Result<Vec<Vec<f32>>, EncodeError> {
+        Ok(self.tokens(text, role)?.into_iter().map(|(vector, _)| vector).collect())
+    }
+
+    fn tokens(&self, text: &str, role: Role) -> Result<Vec<Token>, EncodeError> {
         let side = if role == Role::Query { &self.query } else { &self.passage };
         let room = side.length - usize::from(side.mark.is_some());
         // Blanks at the ends are dropped, as PyLate does.
-        let text = if self.m3 { text } else { text.trim() };
-        let mut encoded = self.tokenizer.encode_fast(tokens::beginning(text, side.length), false)?;
+        let whole = text.len();
+        let text = if self.m3 { text } else { text.trim_start() };
+        let (text, dropped) = (if self.m3 { text } else { text.trim_end() }, whole - text.len());
+        let mut encoded = self.tokenizer.encode(tokens::beginning(text, side.length), false)?;
         let specials = self.tokenizer.get_post_processor().map_or(0, |process| process.added_tokens(false));
         encoded.truncate(room.saturating_sub(specials), 0, TruncationDirection::Right);
         let encoded = self.tokenizer.post_process(encoded, None, true)?;
         let mut ids = encoded.get_ids().to_vec();
+        let mut places: Vec<_> =
+            encoded.get_offsets().iter().map(|(start, end)| start + dropped..end + dropped).collect();
         if let Some(mark) = side.mark {
+            places.insert(ids.len().min(1), 0..0);
             ids.insert(ids.len().min(1), mark);
         }
         let mut seen = ids.len();
         if let (Role::Query, Some((fill, attends))) = (role, self.fill) {
             ids.resize(side.length.max(ids.len()), fill);
+            places.resize(ids.len(), 0..0);
             seen = if attends { ids.len() } else { seen };
         }
         let rows = self.network.rows_seeing(&ids, seen)?;
         let compared = |id: &u32| role == Role::Query || !self.skipped.contains(id);
         let first = usize::from(self.m3);
         let mut vectors = Vec::new();
-        for (row, _) in
-            rows.numbers.chunks_exact(rows.width).zip(&ids).skip(first).filter(|(_, id)| compared(id))
-        {
+        let rows = rows.numbers.chunks_exact(rows.width).zip(&ids).zip(places);
+        for ((row, _), place) in rows.skip(first).filter(|((_, id), _)| compared(id)) {
             let mut vector = row.to_vec();
             for dense in &self.dense {
                 vector = dense.apply(vector)?;
@@ -377,7 +387,7 @@ impl LateScorer {
                 return Err(ModelError::NotFinite("numbers of a token").into());
             }
             vector.iter_mut().for_each(|x| *x /= length.max(f32::MIN_POSITIVE));
-            vectors.push(vector);
+            vectors.push((vector, place));
         }
         Ok(vectors)
     }
@@ -395,13 +405,12 @@ impl PassageScorer for LateScorer {
             Ok(if self.m3 { sum / query.len().max(1) as f32 } else { sum })
         }))
     }
-}
 
-/// The sum over the query's vectors of the greatest dot product with one of the passage's; 0 for a passage without vectors.
-pub fn max_sim(query: &[Vec<f32>], passage: &[Vec<f32>]) -> f32 {
-    let greatest =
-        |own: &Vec<f32>| passage.iter().map(|other| dot(own, other)).reduce(f32::max).unwrap_or(0.0);
-    query.iter().map(greatest).sum()
+    fn met(&self, query: &str, passage: &Passage) -> Result<Vec<Met>, EncodeError> {
+        let contents = passage.contents();
+        let (asked, own) = (self.tokens(query, Role::Query)?, self.tokens(&contents, Role::Passage)?);
+        Ok(meet((query, &asked), (&contents, &own)))
+    }
 }
 
 /// The settings of a model for late interaction, from PyLate's file or that of the first ColBERT, with PyLate's defaults.
@@ -474,15 +483,6 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_token_of_the_query_counts_its_nearest_token_of_the_passage() {
-        let query = [vec![1.0, 0.0], vec![0.6, 0.8]];
-        // 1 · 0.8 against 0.6 · 0.8 + 0.8 · 0.6 = 0.96, and 0 against 0.8.
-        let passage = [vec![0.8, 0.6], vec![0.0, 1.0]];
-        assert!((max_sim(&query, &passage) - (0.8 + 0.96)).abs() < 1e-6);
-        assert_eq!(max_sim(&query, &[]), 0.0);
-    }
 
     #[test]
     fn a_reranker_is_named_by_its_short_name_or_its_source() {

@@ -11,7 +11,7 @@ use super::recipe::{Base, Diversify, Recipe, RunFile};
 use super::setup::Setup;
 use super::sparse::{SparseMatch, compared};
 use crate::corpus::PassageIx;
-use crate::encode::{Role, Similarity};
+use crate::encode::{Met, Role, Similarity};
 use crate::project::Variant;
 use crate::question::Question;
 use crate::read::pattern::{Sides, Stance, removed_to_turn, stances, turns};
@@ -118,6 +118,8 @@ pub enum Explanation {
         score: f32,
         /// Its rank before, from 1, and how many passages were scored.
         was: (usize, usize),
+        /// For late interaction: the query's tokens, each with its nearest of the passage.
+        met: Vec<Met>,
     },
 }
 
@@ -221,13 +223,13 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
                     was: was + 1,
                 }));
             }
-            Step::Score { model, order, pool } => {
+            Step::Score { model, source, order, pool } => {
                 let scored = order.iter().find(|(was, _)| pool[*was] == at);
-                explanations.extend(scored.map(|(was, score)| Explanation::Scored {
-                    model: model.clone(),
-                    score: *score,
-                    was: (was + 1, pool.len()),
-                }));
+                if let Some((was, score)) = scored {
+                    let met = setup.reranker(source)?.met(text, &setup.corpus.passage(at))?;
+                    let was = (was + 1, pool.len());
+                    explanations.push(Explanation::Scored { model: model.clone(), score: *score, was, met });
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use super::query::Query;
 use super::recipe::{Base, Diversify, Listwise, Mmr, Recipe, RunFile, Toward};
 use super::run_files::RunError;
 use crate::corpus::{Passage, PassageIx};
-use crate::encode::EncodeError;
+use crate::encode::{EncodeError, Source};
 use crate::expand::{Cost, Expand, Expansion};
 use crate::project::Variant;
 use crate::remote::RemoteError;
@@ -257,8 +257,10 @@ pub enum Step {
     },
     /// A model scored every passage with the query.
     Score {
-        /// The model.
+        /// The model's name.
         model: String,
+        /// Where it lies.
+        source: Source,
         /// The passages in their new order, by their places in the incoming one, each with its score.
         order: Vec<(usize, f32)>,
         /// The passages in the incoming order.

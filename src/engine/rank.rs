@@ -346,7 +346,12 @@ fn by_scores(
     order.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     trace.note(format!("the first {} passages were re-ranked by {}", hits.len(), own.name()));
     let ranked = order.iter().map(|(place, _)| hits[*place]).collect();
-    trace.steps.push(Step::Score { model: own.name(), order, pool: passages(hits) });
+    trace.steps.push(Step::Score {
+        model: own.name(),
+        source: own.model.clone(),
+        order,
+        pool: passages(hits),
+    });
     Ok(ranked)
 }
 

@@ -129,8 +129,20 @@ fn reason_lines(
         Explanation::Ordered { model, window, was } => {
             vec![format!("{model} put it here, reading {window} passages at a time; rank {was} before")]
         }
-        Explanation::Scored { model, score, was: (was, of) } => {
-            vec![format!("{model} scores it {score:.3} with the query; rank {was} of {of} before")]
+        Explanation::Scored { model, score, was: (was, of), met } => {
+            let mut all =
+                vec![format!("{model} scores it {score:.3} with the query; rank {was} of {of} before")];
+            if !met.is_empty() {
+                let sum = |words: bool| -> f32 {
+                    met.iter().filter(|met| met.query.is_empty() != words).map(|met| met.similarity).sum()
+                };
+                all.push(format!(
+                    "  {:.2} by words of the query, {:.2} by its marks and filling",
+                    sum(true),
+                    sum(false)
+                ));
+            }
+            all
         }
     }
 }
@@ -248,7 +260,7 @@ fn step_json(step: &Step, ranking: &Ranking, k: usize) -> Value {
             "tokens": cost.tokens.map(|tokens| json!({"prompt": tokens.prompt, "reply": tokens.reply})),
             "picks": top().zip(order).map(|(ranked, was)| json!({"id": ranked.passage.id, "was": was + 1})).collect::<Vec<_>>(),
         }),
-        Step::Score { model, order, pool } => json!({
+        Step::Score { model, order, pool, .. } => json!({
             "step": "rerank",
             "model": model,
             "pool": pool.len(),

@@ -415,6 +415,9 @@ fn late_interaction_gives_the_vectors_and_the_scores_of_pylate() {
                 }
             }
             let score = model.with_query(query).unwrap()(&passage).unwrap();
+            let met = model.met(query, &passage).unwrap();
+            assert_eq!(met.iter().map(|met| met.similarity).sum::<f32>(), score, "{name}: {query}");
+            assert!(met.iter().all(|met| query.contains(&met.query) && text.contains(&met.passage)));
             of_scores = of_scores.max((f64::from(score) - row["score"].as_f64().unwrap()).abs());
         }
         println!("{name}: greatest difference {greatest:.1e} of a number, {of_scores:.1e} of a score");

@@ -241,3 +241,10 @@ pub const KEYS: &[Binding] = &[
     bind(Context::Edit, &["<C-x>"], Action::ResetEdit, "as it is", "go back to the words as they are"),
     bind(Context::Edit, &["<Esc>"], Action::Back, "back", "go back to the passage; the edit is dropped"),
 ];
+
+impl Reading {
+    /// The reasons for a passage's rank in a lane, once they are there.
+    pub fn reasons(&self, at: PassageIx, lane: &Recipe) -> Option<&Result<Vec<Explanation>, String>> {
+        self.why.as_ref().filter(|(of, by, _)| *of == at && by == lane).map(|(_, _, why)| why)
+    }
+}

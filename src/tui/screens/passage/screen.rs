@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{PassageText, View, editor};
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{By, DetectError, NO_SIDE, Outcome, foreign};
+use crate::encode::Met;
 use crate::engine::{Explanation, Reply, Study};
 use crate::report::marks::{Mark, share};
 use crate::report::{explanations, safe};
@@ -350,14 +351,18 @@ fn explanation(app: &App, at: PassageIx, width: usize) -> Vec<Row> {
     let title = app.titles().swap_remove(app.lane);
     let head = format!("Why rank {rank} in {title}");
     let mut lines = vec![vec![piece(fit(&head, width), Meaning::Title)]];
-    let known = app.reading.why.as_ref().filter(|(of, recipe, _)| *of == at && *recipe == lane.recipe);
-    match known {
+    match app.reading.reasons(at, &lane.recipe) {
         None => lines.push(vec![piece("…", Meaning::Muted)]),
-        Some((_, _, Err(reason))) => lines.extend(rows(reason, "", width, Meaning::Warn)),
-        Some((_, _, Ok(reasons))) => {
+        Some(Err(reason)) => lines.extend(rows(reason, "", width, Meaning::Warn)),
+        Some(Ok(reasons)) => {
             let text = explanations::lines(reasons, &lane.ranking, &app.question, app.glyphs);
             lines.extend(text.iter().flat_map(|text| rows(text, "", width, Meaning::Muted)));
             for reason in reasons {
+                if let Explanation::Scored { met, .. } = reason
+                    && !met.is_empty()
+                {
+                    lines.extend(heat(met, width));
+                }
                 let Explanation::Sparse(found) = reason else { continue };
                 // Terms that met stand in the colour of the side that the passage supports.
                 let met = match app.supported(at).first().map(|i| Mark::of(*i, &app.question)) {
@@ -374,6 +379,15 @@ fn explanation(app: &App, at: PassageIx, width: usize) -> Vec<Row> {
         }
     }
     lines
+}
+
+/// Which word of the query met which of the passage, and how closely; those at or above the mean stand out.
+fn heat(met: &[Met], width: usize) -> Vec<Row> {
+    let close = Met::close(met);
+    let term = |met: &Met| (format!("{}:{}", met.query, met.passage), met.similarity, close.contains(&met));
+    let terms: Vec<_> = met.iter().filter(|met| !met.query.is_empty()).map(term).collect();
+    let mark = (String::new(), Meaning::Match);
+    weighted("the query's words and what they met: ", &terms, &mark, width)
 }
 
 /// Title, or the beginning of the text, and the verdict on each statement.
@@ -469,12 +483,16 @@ fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> (Strin
         }
     }
     let (text, mut marks) = with_labels(text, marks);
-    let asked: Vec<String> = terms(&app.question.text).into_iter().map(|term| term.text).collect();
-    marks.extend(
-        terms(&text)
-            .into_iter()
-            .filter(|term| asked.contains(&term.text))
-            .map(|term| (term.at, Meaning::Match)),
-    );
+    let mut asked: Vec<String> = terms(&app.question.text).into_iter().map(|term| term.text).collect();
+    let lane = app.lanes.get(app.lane);
+    if let Some(Ok(reasons)) = lane.and_then(|lane| app.reading.reasons(at, &lane.recipe)) {
+        let close = reasons.iter().flat_map(|reason| match reason {
+            Explanation::Scored { met, .. } => Met::close(met),
+            _ => Vec::new(),
+        });
+        asked.extend(close.flat_map(|word| terms(&word.passage)).map(|term| term.text));
+    }
+    let found = terms(&text).into_iter().filter(|term| asked.contains(&term.text));
+    marks.extend(found.map(|term| (term.at, Meaning::Match)));
     (text, marks)
 }
