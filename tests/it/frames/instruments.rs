@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use parallax::corpus::Passage;
+use parallax::encode::Met;
 use parallax::engine::{Batch, SparseMatch};
 use parallax::tui::message::Effect;
 use parallax::tui::theme::{Code, Meaning};
@@ -502,6 +503,39 @@ fn the_terms_of_a_learned_sparse_lane_that_met_stand_in_the_colour_of_the_passag
         text.contains("▲zoo 2.10") && text.contains("▲ban 1.40") && text.contains(" cage 1.90"),
         "{text}"
     );
+}
+
+#[test]
+fn late_interaction_shows_which_word_of_the_query_met_which_of_the_passage() {
+    let mut app = asked(80, 30);
+    app.lanes[0].recipe = "bm25+rerank@colbertv2".parse().unwrap();
+    press(&mut app, "<Enter>");
+    let met = |query: &str, passage: &str, similarity| Met {
+        query: query.into(),
+        passage: passage.into(),
+        similarity,
+    };
+    let met = vec![
+        met("", "", 0.9),
+        met("Should", "keep", 0.31),
+        met("zoos", "animals", 0.92),
+        met("be", "are", 0.44),
+        met("banned", "kept", 0.71),
+        met("", "animals", 0.6),
+    ];
+    let (study, at, recipe) = (app.studies, PassageIx(0), app.lanes[0].recipe.clone());
+    let explanations =
+        Ok(vec![Explanation::Scored { model: "colbertv2".into(), score: 3.88, was: (4, 100), met }]);
+    update(&mut app, Msg::Engine(Reply::Explained { study, recipe, at, explanations }));
+    looks("why-late", &app, COLOURED);
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    for words in [
+        "colbertv2 scores it 3.880 with the query; rank 4 of 100 before",
+        "2.38 by words of the query, 1.50 by its marks",
+        "zoos:animals 0.92",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }
 
 #[test]
