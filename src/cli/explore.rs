@@ -68,7 +68,7 @@ pub struct Frame {
     #[arg(long, default_value_t = SCALE, value_parser = scale, value_name = "PIXELS")]
     pub scale: f32,
     /// How many seconds to wait for the lanes and verdicts.
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 600)]
     pub timeout: u64,
 }
 

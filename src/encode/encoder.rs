@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use lru::LruCache;
 use parking_lot::Mutex;
+use unicode_segmentation::UnicodeSegmentation;
 
 use crate::corpus::Passage;
 use crate::vector::dot;
@@ -138,11 +139,11 @@ pub trait PassageScorer: Send + Sync {
 /// A token of a query and the nearest token of a passage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Met {
-    /// The word that the query's token is part of; empty for a mark, or a token that only fills the query.
+    /// The word that the query's token is part of; empty for punctuation, a special token, or one that only fills the query.
     pub query: String,
-    /// The word that the passage's token is part of; empty for a mark.
+    /// The word that the passage's token is part of; empty for punctuation and special tokens.
     pub passage: String,
-    /// Their dot product.
+    /// Its part of the score: their dot product, for BGE-M3 over the number of the query's tokens.
     pub similarity: f32,
 }
 
@@ -151,35 +152,31 @@ impl Met {
     pub fn close(all: &[Met]) -> Vec<&Met> {
         let words: Vec<&Met> = all.iter().filter(|met| !met.query.is_empty()).collect();
         let mean = words.iter().map(|met| met.similarity).sum::<f32>() / words.len().max(1) as f32;
-        words.into_iter().filter(|met| met.similarity >= mean).collect()
+        words.into_iter().filter(|met| met.similarity >= mean - 1e-6).collect()
     }
 }
 
-/// A token's vector, and its place in the text; a place of no length for a mark.
+/// A token's vector, and its place in the text; a place of no length for special tokens.
 pub type Token = (Vec<f32>, Range<usize>);
 
-/// Each token of a query with its nearest of a passage.
-pub(super) fn meet((query, asked): (&str, &[Token]), (passage, own): (&str, &[Token])) -> Vec<Met> {
+/// Each token of a query with its nearest of a passage; similarities are divided by `of`.
+pub(super) fn meet((query, asked): (&str, &[Token]), (passage, own): (&str, &[Token]), of: f32) -> Vec<Met> {
     let nearest = |(vector, place): &Token| {
         let all = own.iter().map(|(other, place)| (dot(vector, other), place));
         let (similarity, met) = all.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        Some(Met { query: word(query, place), passage: word(passage, met), similarity })
+        Some(Met { query: word(query, place), passage: word(passage, met), similarity: similarity / of })
     };
     asked.iter().filter_map(nearest).collect()
 }
 
-/// The word around a place.
+/// The word that a place is part of, as Unicode divides words; empty for punctuation and blanks. Some tokens begin with a blank.
 fn word(text: &str, place: &Range<usize>) -> String {
-    let (Some(before), Some(after)) = (text.get(..place.end), text.get(place.start..)) else {
-        return String::new();
-    };
-    if place.is_empty() {
-        return String::new();
-    }
-    let is_part = |char: char| char.is_alphanumeric() || char == '\'';
-    let start = before.trim_end_matches(is_part).len().min(place.start);
-    let end = text.len() - after.trim_start_matches(is_part).len();
-    text[start..end.max(place.end)].trim().to_owned()
+    let Some(token) = text.get(place.clone()) else { return String::new() };
+    let from = place.end - token.trim_start().len();
+    let mut words = text.unicode_word_indices();
+    let around =
+        words.find(|(start, word)| *start <= from && from < start + word.len() && !token.trim().is_empty());
+    around.map_or_else(String::new, |(_, word)| word.to_owned())
 }
 
 /// How two vectors are compared.
@@ -365,14 +362,16 @@ mod tests {
     #[test]
     fn a_token_shows_the_word_that_it_is_part_of_and_its_nearest() {
         let query = "Ban the zoo?";
-        // "Ban", a mark, and the "zo" of "zoo".
-        let asked = [(vec![1.0, 0.0], 0..3), (vec![0.0, 1.0], 0..0), (vec![0.6, 0.8], 8..10)];
+        // "Ban", a special token, and " zo", with its blank, of "zoo".
+        let asked = [(vec![1.0, 0.0], 0..3), (vec![0.0, 1.0], 0..0), (vec![0.6, 0.8], 7..10)];
         let own = [(vec![0.8, 0.6], 0..5), (vec![0.0, 1.0], 6..10)];
-        let met = meet((query, &asked), ("close menageries", &own));
+        let met = meet((query, &asked), ("close menageries", &own), 1.0);
         let hundredths = |met: &Met| (met.similarity * 100.0).round() as i32;
         let shown: Vec<_> = met.iter().map(|met| (&*met.query, &*met.passage, hundredths(met))).collect();
         assert_eq!(shown, [("Ban", "close", 80), ("", "menageries", 100), ("zoo", "close", 96)]);
         assert_eq!(Met::close(&met), [&met[2]], "the mean of the words is .88");
-        assert!(meet((query, &asked), ("", &[])).is_empty(), "no passage, nothing met");
+        assert!(meet((query, &asked), ("", &[]), 1.0).is_empty(), "no passage, nothing met");
+        let words = [("it’s", 2..5), ("zoo?", 3..4), ("naïve", 0..3), ("a b", 1..2)];
+        assert_eq!(words.map(|(text, place)| word(text, &place)), ["it’s", "", "", ""].map(str::to_owned));
     }
 }

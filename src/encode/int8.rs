@@ -1,8 +1,12 @@
 //! ONNX graphs with int8 products, rewritten for processors that cannot add them exactly.
 //!
-//! Without AVX-512 VNNI (AMD before Zen 4, most desktops and laptops by Intel) rten adds two products of an unsigned and a signed byte in
-//! 16 bits. These hold 2·128·127 but not 2·255·127: greater sums stop at 32,767, and a model with int8 weights says nonsense. There each
-//! activation a becomes h + l with h = ⌊a/2⌋, and each product two that fit: the same sums, to the last bit, for up to twice the work.
+//! Without AVX-512 VNNI (AMD before Zen 4, most desktops and laptops by Intel) rten adds the products of two unsigned and two signed bytes in
+//! a 16-bit number. It holds −2·128·128 and 2·128·127 but not 2·255·127: sums beyond stop at 32,767, and a model with int8 weights says
+//! nonsense. There each activation a becomes h + l with h = ⌊a/2⌋, and each product two that fit: the same sums, to the last bit, for up to
+//! twice the work.
+//!
+//! Only products whose activations come straight from `DynamicQuantizeLinear` are rewritten, which are those of onnxruntime's dynamic
+//! quantisation. Convolutions, products within `If` and `Loop`, and statically quantised models may still saturate.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +19,7 @@ const EXTERNAL: u64 = 1;
 /// The external data that hold the tensors of bytes: the model as it was.
 pub const ORIGINAL: &str = "original.data";
 
-/// The model with every product of dynamically quantised activations as two that do not saturate; `None` if there is none, or the model is
-/// damaged. Tensors of bytes stay where they are, in the external data [`ORIGINAL`]: copies would take the memory of the weights again.
+/// The model with every such product as two that do not saturate; `None` if there is none, or the model is damaged. Tensors of bytes stay where they are, in the external data [`ORIGINAL`]: copies would take the memory of the weights again.
 pub fn split_products(model: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut found = false;
@@ -68,7 +71,8 @@ fn split_graph(graph: &[u8], model: &[u8]) -> Option<Option<Vec<u8>>> {
 fn outside(tensor: &[u8], model: &[u8]) -> Option<Vec<u8>> {
     let all = fields(tensor)?;
     let kind = all.iter().find(|field| field.number == 2).map(|field| field.value);
-    let has_bytes = matches!(kind, Some(UNSIGNED_BYTE | SIGNED_BYTE));
+    let has_bytes =
+        matches!(kind, Some(UNSIGNED_BYTE | SIGNED_BYTE)) && all.iter().any(|field| field.number == 9);
     let mut out = Vec::new();
     for field in all {
         match (field.number, field.inside) {
@@ -83,6 +87,8 @@ fn outside(tensor: &[u8], model: &[u8]) -> Option<Vec<u8>> {
                 }
                 put_number(&mut out, 14, EXTERNAL);
             }
+            // Where the numbers were.
+            (13 | 14, _) if has_bytes => {}
             _ => out.extend(field.whole),
         }
     }
@@ -250,6 +256,8 @@ mod tests {
         put_number(&mut tensor, 2, SIGNED_BYTE);
         put(&mut tensor, 8, b"w");
         put(&mut tensor, 9, &weights.iter().map(|weight| *weight as u8).collect::<Vec<_>>());
+        // They lie here: the default, which some writers spell out.
+        put_number(&mut tensor, 14, 0);
         put(&mut graph, 5, &tensor);
         for (field, name) in [(11, "numbers"), (12, "logits")] {
             let mut value = Vec::new();

@@ -409,7 +409,8 @@ impl PassageScorer for LateScorer {
     fn met(&self, query: &str, passage: &Passage) -> Result<Vec<Met>, EncodeError> {
         let contents = passage.contents();
         let (asked, own) = (self.tokens(query, Role::Query)?, self.tokens(&contents, Role::Passage)?);
-        Ok(meet((query, &asked), (&contents, &own)))
+        let of = if self.m3 { asked.len() as f32 } else { 1.0 };
+        Ok(meet((query, &asked), (&contents, &own), of))
     }
 }
 

@@ -226,7 +226,9 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
             Step::Score { model, source, order, pool } => {
                 let scored = order.iter().find(|(was, _)| pool[*was] == at);
                 if let Some((was, score)) = scored {
-                    let met = setup.reranker(source)?.met(text, &setup.corpus.passage(at))?;
+                    // Without its model the other reasons hold all the same.
+                    let met = setup.reranker(source).map(|model| model.met(text, &setup.corpus.passage(at)));
+                    let met = met.ok().and_then(Result::ok).unwrap_or_default();
                     let was = (was + 1, pool.len());
                     explanations.push(Explanation::Scored { model: model.clone(), score: *score, was, met });
                 }

@@ -137,7 +137,7 @@ fn reason_lines(
                     met.iter().filter(|met| met.query.is_empty() != words).map(|met| met.similarity).sum()
                 };
                 all.push(format!(
-                    "  {:.2} by words of the query, {:.2} by its marks and filling",
+                    "  {:.2} by words of the query, {:.2} by its other tokens",
                     sum(true),
                     sum(false)
                 ));

@@ -1,7 +1,7 @@
 """int8 graphs on processors without VNNI, where ONNX Runtime's sums of int8 products stop at 32,767 and its logits say nonsense.
 
-`session(path)` is an ONNX Runtime session that is right on every processor: without VNNI the integer products are made in f32, which holds
-such sums up to a relative error of 1e-7. The program does the same in integers (`src/encode/int8.rs`).
+`session(path)` is an ONNX Runtime session that is right on every processor: without VNNI the integer products are made in f32.
+The program does the same in integers (`src/encode/int8.rs`).
 """
 import platform
 

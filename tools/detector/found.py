@@ -1,7 +1,7 @@
 """Passages of the training sets by reference, so that labels on them can be kept without their text.
 
 A reference such as `wiki:1526#3` is the fourth piece of article 1526 of contentious-wiki, `rfd:120#0` the first of row 120 of the Room for
-Debate comments. Pieces are whole sentences, 70 to 115 words where the text has as many.
+Debate comments. Pieces begin with a sentence and have 70 to 115 words where the text has as many, at least 40.
 
 `found.jsonl.gz` has one label a line: `ref`, the statements `a` and `b`, `label` (A, B, AB, - by the labels' guide), `conf` (3 sure, 2 fairly
 sure, 1 a toss-up) and `crc`, the CRC-32 of the passage.

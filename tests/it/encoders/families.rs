@@ -438,6 +438,8 @@ fn the_multi_vectors_of_bge_m3_give_the_scores_of_its_authors_class() {
         assert_eq!(model.vectors(text, Role::Passage).unwrap().len() as u64, row["tokens"].as_u64().unwrap());
         let passage = Passage { text: text.into(), ..Passage::default() };
         let score = model.with_query(row["first"].as_str().unwrap()).unwrap()(&passage).unwrap();
+        let met = model.met(row["first"].as_str().unwrap(), &passage).unwrap();
+        assert!((met.iter().map(|met| met.similarity).sum::<f32>() - score).abs() < 1e-5);
         greatest = greatest.max((f64::from(score) - row["score"].as_f64().unwrap()).abs());
     }
     println!("bge-m3-multi: greatest difference {greatest:.1e}");

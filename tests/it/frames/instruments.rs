@@ -531,7 +531,7 @@ fn late_interaction_shows_which_word_of_the_query_met_which_of_the_passage() {
     let text = frame(&app, COLOURED).unwrap().dump(false);
     for words in [
         "colbertv2 scores it 3.880 with the query; rank 4 of 100 before",
-        "2.38 by words of the query, 1.50 by its marks",
+        "2.38 by words of the query, 1.50 by its other tokens",
         "zoos:animals 0.92",
     ] {
         assert!(text.contains(words), "{words}: {text}");
