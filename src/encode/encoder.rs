@@ -171,11 +171,13 @@ pub(super) fn meet((query, asked): (&str, &[Token]), (passage, own): (&str, &[To
 
 /// The word that a place is part of, as Unicode divides words; empty for punctuation and blanks. Some tokens begin with a blank.
 fn word(text: &str, place: &Range<usize>) -> String {
-    let Some(token) = text.get(place.clone()) else { return String::new() };
-    let from = place.end - token.trim_start().len();
-    let mut words = text.unicode_word_indices();
+    let token = text.get(place.clone()).unwrap_or_default().trim_start();
+    if token.is_empty() {
+        return String::new();
+    }
+    let from = place.end - token.len();
     let around =
-        words.find(|(start, word)| *start <= from && from < start + word.len() && !token.trim().is_empty());
+        text.unicode_word_indices().find(|(start, word)| *start <= from && from < start + word.len());
     around.map_or_else(String::new, |(_, word)| word.to_owned())
 }
 

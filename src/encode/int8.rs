@@ -19,7 +19,8 @@ const EXTERNAL: u64 = 1;
 /// The external data that hold the tensors of bytes: the model as it was.
 pub const ORIGINAL: &str = "original.data";
 
-/// The model with every such product as two that do not saturate; `None` if there is none, or the model is damaged. Tensors of bytes stay where they are, in the external data [`ORIGINAL`]: copies would take the memory of the weights again.
+/// The model with each of these products as two that do not saturate; `None` if it has none, or is damaged. Tensors of bytes stay where they
+/// are, in the external data [`ORIGINAL`]: copies would take the memory of the weights again.
 pub fn split_products(model: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut found = false;

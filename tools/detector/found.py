@@ -20,7 +20,7 @@ LEAST, MOST, SHORTEST = 70, 115, 40
 
 
 def pieces(text):
-    """A text in passages of whole sentences."""
+    """A text in passages that begin with a sentence."""
     out, now, words = [], [], 0
     for sentence in re.split(r"(?<=[.!?])\s+", text):
         n = len(sentence.split())
