@@ -1,7 +1,7 @@
 """int8 graphs on processors without VNNI, where ONNX Runtime's sums of int8 products stop at 32,767 and its logits say nonsense.
 
-`session(path)` is an ONNX Runtime session that is right on every processor: without VNNI the integer products are made in f32.
-The program does the same in integers (`src/encode/int8.rs`).
+`session(path)` is an ONNX Runtime session that is right on every processor: without VNNI the integer products are made in f32, unless the
+weights have 7 bits, as export.py writes them: their sums fit. The program does the same in integers (`src/encode/int8.rs`).
 """
 import platform
 
@@ -19,6 +19,13 @@ def multiplies_int8():
     except OSError:
         return False
     return "avx512_vnni" in flags or "avx_vnni" in flags
+
+
+def has_small_weights(path):
+    """Whether no product of the graph can saturate: two products of a weight of at most 64 and an activation of at most 255 fit in 16 bits."""
+    graph = onnx.load(path).graph
+    multiplied = {n.input[1] for n in graph.node if n.op_type == "MatMulInteger"}
+    return all(abs(numpy_helper.to_array(x).astype("int32")).max() <= 64 for x in graph.initializer if x.name in multiplied)
 
 
 def in_f32(path):
@@ -51,4 +58,4 @@ def session(path, threads=1):
     o = onnxruntime.SessionOptions()
     o.intra_op_num_threads = threads
     o.log_severity_level = 3    # unused integer weights are no news
-    return onnxruntime.InferenceSession(path if multiplies_int8() else in_f32(path), o, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(path if multiplies_int8() or has_small_weights(path) else in_f32(path), o, providers=["CPUExecutionProvider"])

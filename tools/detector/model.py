@@ -9,6 +9,7 @@ Classes: 0 supports, 1 opposes, 2 neither.
 import json
 import math
 import os
+import re
 
 import torch
 import torch.nn as nn
@@ -210,9 +211,29 @@ def from_base(folder, dropout=0.1, seed=0, kind=Detector):
     return m
 
 
+def of_graph(path):
+    """The weights of the layers in an exported graph (export.py), so that training can go on from the model that is carried. What no
+    training changes is not among them: words, positions, distances."""
+    import onnx
+    graph = onnx.load(path).graph
+    known = {x.name: torch.tensor(onnx.numpy_helper.to_array(x)) for x in graph.initializer}
+    w = {k: v for k, v in known.items() if k.endswith((".bias", ".weight")) and k != "pos.weight"}
+    for n in graph.node:
+        if n.op_type == "MatMulInteger":
+            name = re.sub("/(Gemm_)?MatMul_quant$", "", n.name).strip("/").replace("/", ".")
+            stem = n.input[1].removesuffix("_quantized")
+            w[name + ".weight"] = (known[stem + "_quantized"].float() * known[stem + "_scale"]).T.contiguous()
+            if name + ".outer" in known:
+                wide = (w[name + ".weight"] == 0).all(0)     # they are a product of their own
+                w[name + ".weight"][:, wide] = known[name + ".outer"].T
+    return w
+
+
 def state_of(path):
-    """The weights in a checkpoint (.pt), or in a kept state (.safetensors, or a folder of its parts): int8 (`NAME.q`
-    times `NAME.s`) and f16; frozen parts may be missing."""
+    """The weights in a checkpoint (.pt), in an exported graph (.onnx), or in a kept state (.safetensors, or a folder of its parts): int8
+    (`NAME.q` times `NAME.s`) and f16; frozen parts may be missing."""
+    if path.endswith(".onnx"):
+        return of_graph(path)
     if path.endswith(".pt"):
         s = torch.load(path, map_location="cpu", weights_only=False)
         return s["model"] if "model" in s else s

@@ -5,7 +5,8 @@
 #
 # Checkpoints, scores and logs go to RUN; MPNET is a folder with all-mpnet-base-v2. Without STEP all of them run, in this order:
 # prepare teacher student export fit evaluate card. A step that was killed goes on when the same command is given again.
-# INIT (a state to start stage 1 from), TEACHER (a teacher's state to prune in place of stage 2's, or a student's to go on with), FIRST, SECOND, ENTAIL (0: none), STUDENT (minutes), DEVICE, SEED, THREADS, PYTHON may be set.
+# INIT (a state to start stage 1 from), TEACHER (a teacher's state to prune in place of stage 2's, or a student's to go on with), START (the weights of a student whose state is TEACHER), FREEZE (the lowest
+# layers that do not train on a CPU), WINDOW (sentences in the student's windows, 0: whole passages), FIRST, SECOND, ENTAIL (0: none), STUDENT (minutes), DEVICE, SEED, THREADS, PYTHON may be set.
 set -euo pipefail
 run=$(realpath -m "$1") base=$(realpath "$2")
 shift 2
@@ -16,7 +17,7 @@ python=${PYTHON:-python3} device=${DEVICE:-cpu} seed=${SEED:-7} pairs=$run/pairs
 export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 MALLOC_TOP_PAD_=268435456 GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 PYTHONUNBUFFERED=1 TOKENIZERS_PARALLELISM=true
 small=(--device "$device" --no-cosine --seed "$seed" --threads "${THREADS:-2}")
-[ "$device" = cpu ] && small+=(--freeze 4 --watch 120 --tokens 1600 --most 40)
+[ "$device" = cpu ] && small+=(--freeze "${FREEZE:-4}" --watch 120 --tokens 1600 --most 40)
 encoder=../../assets/minilm
 
 prepare() {
@@ -31,7 +32,7 @@ teacher() {
 student() {
     local teacher=${TEACHER:-$run/s2/best.pt} start=$run/base/solved.pt
     if [ -f "$teacher/config.json" ]; then    # a student that was kept goes on
-        start=$teacher
+        start=${START:-$teacher}
         [ -f "$run/base/model.safetensors" ] || "$python" pack.py base --from "$teacher" --base "$base" --out "$run/base"
     else
         [ -f "$run/base/start.pt" ] || "$python" prune.py --teacher "$teacher" --base "$base" --data "$pairs" --out "$run/base" --seed "$seed"
@@ -44,7 +45,7 @@ student() {
         start=$run/entail/last.pt
     fi
     "$python" train.py --stage 2 --base "$run/base" --init "$start" --data "$pairs" --out "$run/student" --minutes "${STUDENT:-60}" \
-        --max-tokens 160 --window 2 --lr 5e-5 "${small[@]}"
+        --max-tokens 160 --window "${WINDOW:-2}" --lr 5e-5 "${small[@]}"
 }
 export_() {
     # the mean of the best and the last checkpoint has the better figures of both on the development split
