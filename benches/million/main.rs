@@ -3,6 +3,7 @@
 //! ```text
 //! PARALLAX_DATA=DATA PARALLAX_MILLION=FOLDER cargo bench --bench million
 //! PARALLAX_PYTHON=python …                     # with faiss-cpu and bm25s, as tools/million/peers.py says
+//! PARALLAX_MILLION_TERMS=1 …                   # BM25 alone: no vectors are made; give it a folder of its own
 //! ```
 //!
 //! DATA holds `contentious-wiki` and `arguments-pro-con`. Some 5 GB are made in FOLDER and stored for the next run, but for the
@@ -46,19 +47,44 @@ fn main() -> Outcome<()> {
         return ask(&folder);
     }
     std::fs::create_dir_all(&folder)?;
+    let with_vectors = path("PARALLAX_MILLION_TERMS").is_none();
     if !folder.join("corpus.jsonl").exists() {
-        make(&data, &folder)?;
+        make(&data, &folder, with_vectors)?;
     }
     println!("{:<58} {:>24}   goal", "figure", "measured");
-    build(&folder)?;
-    questions(&data, &folder)?;
-    let ours = measure(&folder)?;
-    memory()?;
+    claims(&data, &folder)?;
+    let (ours, parts) = if with_vectors {
+        build(&folder)?;
+        queries_of(&data, &folder)?;
+        let ours = measure(&folder)?;
+        memory()?;
+        (ours, &["flat", "bm25s", "ivf", "hnsw"][..])
+    } else {
+        (Ours { dense: Times::of(0, |_| Ok(Vec::new()))?, terms: terms(&folder)? }, &["bm25s"][..])
+    };
     match path("PARALLAX_PYTHON") {
-        Some(python) => peers(&python, &folder, &ours)?,
+        Some(python) => peers(&python, &folder, &ours, parts)?,
         None => println!("peers: skipped: PARALLAX_PYTHON is not set"),
     }
     Ok(())
+}
+
+/// Times BM25 on the corpus alone.
+fn terms(folder: &Path) -> Outcome<Times> {
+    let setup = Setup::open(&opening(folder.join("corpus.jsonl"), folder), &|_| (), &Stop::never())?;
+    let retriever = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, Bm25::default());
+    let texts = std::fs::read_to_string(folder.join("questions.txt"))?;
+    term_times(&retriever, &texts.lines().collect::<Vec<_>>())
+}
+
+fn term_times(retriever: &TermRetriever, texts: &[&str]) -> Outcome<Times> {
+    let times = Times::of(texts.len(), |i| Ok(retriever.search(texts[i], DEPTH, &Stop::never())?))?;
+    report(
+        &format!("BM25: {} claims of ten words, best / p50 / p99", texts.len()),
+        &times.shown(),
+        "p50 ≤ 10 ms",
+    );
+    Ok(times)
 }
 
 fn path(variable: &str) -> Option<PathBuf> {
@@ -73,14 +99,18 @@ fn opening(corpus: PathBuf, folder: &Path) -> Opening {
     Opening { corpus: Some(corpus), data_dir: folder.join("data"), ..Opening::default() }
 }
 
-fn make(data: &Path, folder: &Path) -> Outcome<()> {
+fn make(data: &Path, folder: &Path, with_vectors: bool) -> Outcome<()> {
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     for name in ["contentious-wiki/articles", "arguments-pro-con/corpus.jsonl"] {
         let setup = Setup::open(&opening(data.join(name), folder), &|_| (), &Stop::never())?;
-        eprintln!("embedding {} passages of {name}, if that was not done before", setup.corpus.len());
-        setup.embed(None, &|_| (), &Stop::never())?;
-        let vectors = setup.vectors(None)?.ok_or("there are no vectors")?;
-        rows.extend_from_slice(&vectors.rows(0..vectors.len())?);
+        if with_vectors {
+            eprintln!("embedding {} passages of {name}, if that was not done before", setup.corpus.len());
+            setup.embed(None, &|_| (), &Stop::never())?;
+            let vectors = setup.vectors(None)?.ok_or("there are no vectors")?;
+            rows.extend_from_slice(&vectors.rows(0..vectors.len())?);
+        } else {
+            rows.resize(rows.len() + setup.corpus.len(), 0.0);
+        }
         lines.extend(setup.corpus.places().map(|at| {
             let passage = setup.corpus.passage(at);
             grow::Line { id: passage.id, title: passage.title, text: passage.text }
@@ -153,8 +183,8 @@ fn size(path: &Path) -> std::io::Result<u64> {
     std::fs::read_dir(path)?.map(|entry| size(&entry?.path())).sum()
 }
 
-/// Writes `queries.npy`, the vectors of the sets' questions and statements, and `questions.txt`, claims of ten words.
-fn questions(data: &Path, folder: &Path) -> Outcome<()> {
+/// Writes `queries.npy`, the vectors of the sets' statements.
+fn queries_of(data: &Path, folder: &Path) -> Outcome<()> {
     let mut texts: Vec<String> = Vec::new();
     for name in ["contentious-wiki", "arguments-pro-con"] {
         for question in parallax::question::set::read(&data.join(name).join("questions.jsonl"))? {
@@ -167,7 +197,11 @@ fn questions(data: &Path, folder: &Path) -> Outcome<()> {
         let vector = parallax::encode::Encoder::encode(&encoder, text, Role::Query)?;
         bytes.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
     }
-    std::fs::write(folder.join("queries.npy"), bytes)?;
+    Ok(std::fs::write(folder.join("queries.npy"), bytes)?)
+}
+
+/// Writes `questions.txt`, claims of ten words.
+fn claims(data: &Path, folder: &Path) -> Outcome<()> {
     let claims = std::fs::read_to_string(data.join("contentious-wiki/claims.txt"))?;
     let claims = claims.lines().filter_map(|line| line.split('\t').nth(2));
     let claims: Vec<&str> = claims.filter(|claim| claim.split_whitespace().count() == 10).take(200).collect();
@@ -286,13 +320,7 @@ fn measure(folder: &Path) -> Outcome<Ours> {
     );
     scans.sort_unstable_by(f64::total_cmp);
     report("  every f32 row read (pap-plus, cast-plus), p50", &format!("{:.0} ms", scans[compared / 2]), "");
-    let term_times = Times::of(texts.len(), |i| Ok(terms.search(texts[i], DEPTH, &stop)?))?;
-    report(
-        &format!("BM25: {} claims of ten words, best / p50 / p99", texts.len()),
-        &term_times.shown(),
-        "p50 ≤ 10 ms",
-    );
-    Ok(Ours { dense: dense_times, terms: term_times })
+    Ok(Ours { dense: dense_times, terms: term_times(&terms, &texts)? })
 }
 
 /// Asks everything once, and says how much memory that took.
@@ -327,9 +355,9 @@ fn memory() -> Outcome<()> {
     Ok(())
 }
 
-fn peers(python: &Path, folder: &Path, ours: &Ours) -> Outcome<()> {
+fn peers(python: &Path, folder: &Path, ours: &Ours, parts: &[&str]) -> Outcome<()> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/million/peers.py");
-    for part in ["flat", "bm25s", "ivf", "hnsw"] {
+    for part in parts.iter().copied() {
         let ran = Command::new(python).arg(&script).arg(folder).arg(part).output()?;
         if !ran.status.success() {
             println!("{part}: failed: {}", String::from_utf8_lossy(&ran.stderr).trim());
@@ -342,8 +370,8 @@ fn peers(python: &Path, folder: &Path, ours: &Ours) -> Outcome<()> {
             let ratio = match (part, name) {
                 ("flat", "best") => Some(ours.dense.best),
                 ("flat", "p50") => Some(ours.dense.median),
-                ("bm25s", "best") => Some(ours.terms.best),
-                ("bm25s", "p50") => Some(ours.terms.median),
+                ("bm25s", "best" | "numba best") => Some(ours.terms.best),
+                ("bm25s", "p50" | "numba p50") => Some(ours.terms.median),
                 _ => None,
             };
             let ratio = ratio.map(|ours| format!("ours takes {:.2} of it", ours / value)).unwrap_or_default();

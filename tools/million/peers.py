@@ -1,6 +1,6 @@
 """The peers of the million-passage figures: faiss-cpu (flat, IVF, HNSW) and bm25s, on the files that the bench makes.
 
-    pip install faiss-cpu bm25s PyStemmer
+    pip install faiss-cpu bm25s PyStemmer numba
     python tools/million/peers.py FOLDER PART…
 
 FOLDER holds corpus.jsonl, vectors.npy, queries.npy and questions.txt. PART is one of flat, ivf, hnsw, bm25s. What is built is kept
@@ -140,6 +140,9 @@ def bm25(folder):
         index.retrieve(asked, k=K, show_progress=False, n_threads=THREADS)
 
     timed("bm25s", search, questions)
+    index.backend = "numba"
+    index.activate_numba_scorer()
+    timed("bm25s", search, questions, "numba ")
 
 
 def main():
