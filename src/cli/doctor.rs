@@ -112,7 +112,7 @@ fn describe(common: &Common, data: &Path, out: &mut impl Write) -> io::Result<()
     let int8 = if multiplies_int8() {
         "int8 models at full speed"
     } else {
-        "no AVX-512 VNNI: the built-in models take up to twice as long, with the same results"
+        "no AVX-512 VNNI: the built-in encoder and reader take up to twice as long, with the same results"
     };
     row(out, "processor", int8)?;
     row(out, "data", &format!("{}, {}", data.display(), writable(data)))?;
