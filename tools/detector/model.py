@@ -212,8 +212,8 @@ def from_base(folder, dropout=0.1, seed=0, kind=Detector):
 
 
 def of_graph(path):
-    """The weights of the layers in an exported graph (export.py), so that training can go on from the model that is carried. What no
-    training changes is not among them: words, positions, distances."""
+    """The weights of the layers in an exported graph (export.py), so that training can go on from the model that is carried. Words,
+    positions, types and distances are not among them: they are frozen with the lowest layers."""
     import onnx
     graph = onnx.load(path).graph
     known = {x.name: torch.tensor(onnx.numpy_helper.to_array(x)) for x in graph.initializer}

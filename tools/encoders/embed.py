@@ -25,7 +25,7 @@ BLOCK = 8192
 
 def passages(path):
     """(id, text) of every line; a bad line ends the program with its number."""
-    with open(path, encoding="utf-8") as f:
+    with open(path, "rb") as f:
         for number, line in enumerate(f, 1):
             if not line.strip():
                 continue
@@ -34,8 +34,8 @@ def passages(path):
                 name, title, text = row["_id"], row.get("title") or "", row["text"]
             except (ValueError, KeyError, TypeError) as error:
                 sys.exit(f"{path}:{number}: expected an object with `_id` and `text`: {error!r}")
-            if not isinstance(name, str) or "\n" in name or not isinstance(text, str):
-                sys.exit(f"{path}:{number}: expected strings of one line in `_id` and `text`")
+            if not isinstance(name, str) or "\n" in name or not isinstance(text, str) or not isinstance(title, str):
+                sys.exit(f"{path}:{number}: expected strings in `_id`, `title` and `text`, and no line break in `_id`")
             yield name, f"{title} {text}" if title else text
 
 
