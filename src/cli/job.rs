@@ -29,14 +29,20 @@ use crate::expand::Kind;
 use crate::input::check_regular;
 use crate::llm::{self, Prompts};
 use crate::net;
-use crate::report::Rates;
 use crate::report::safe;
 use crate::report::table::Table;
+use crate::report::{Rates, thousands};
 use crate::signals::{self, Signal, Which, exit_code};
 use crate::work::{Job, Progress, Stop};
 
 /// The shortest pause between two printed lines of progress.
 const PAUSE: Duration = Duration::from_secs(10);
+
+/// How long passages are embedded before the cost of all of them is estimated.
+const SAMPLE: Duration = Duration::from_secs(2);
+
+/// The time from which the cost is said.
+const LONG: Duration = Duration::from_secs(60);
 
 /// Shows the progress of jobs on standard error: on a terminal one line that is redrawn,
 /// otherwise at most a line every ten seconds, and one at each end or wait.
@@ -51,10 +57,42 @@ pub struct Meter {
 #[derive(Default)]
 struct State {
     rates: Rates,
+    /// When embedding began, after how many passages, and whether its cost was said.
+    embedding: Option<(Instant, u64, bool)>,
     /// When the last line was written, if there is no terminal.
     written: Option<Instant>,
     /// The line that is on the terminal.
     line: Option<ProgressBar>,
+}
+
+impl State {
+    /// What embedding will cost and what can be done instead of waiting: once, when two seconds have shown that it takes long.
+    fn cost(&mut self, progress: Progress, now: Instant) -> Option<String> {
+        if progress.job != Job::Embedding {
+            return None;
+        }
+        // Another corpus or model begins.
+        self.embedding = self.embedding.filter(|(_, first, _)| progress.done > *first);
+        let (began, first, said) = self.embedding.get_or_insert((now, progress.done, false));
+        let (took, made) = (now - *began, progress.done - *first);
+        if *said || made == 0 || took < SAMPLE {
+            return None;
+        }
+        *said = true;
+        let passages = progress.total.saturating_sub(progress.done);
+        let left = took.mul_f64(passages as f64 / made as f64);
+        (left >= LONG).then(|| cost(passages, left))
+    }
+}
+
+fn cost(passages: u64, left: Duration) -> String {
+    let minutes = left.as_secs().div_ceil(60);
+    let time = if minutes < 120 { format!("{minutes} minutes") } else { format!("{} hours", minutes / 60) };
+    format!(
+        "{} passages are to be embedded, in about {time}; Ctrl-C stops, and the same command goes on there. \
+         An encoder's vectors can be made on another machine: parallax corpus vectors --help",
+        thousands(passages)
+    )
 }
 
 impl Default for Meter {
@@ -69,6 +107,11 @@ impl Meter {
         let mut state = self.state.lock();
         let now = Instant::now();
         let text = state.rates.text(progress, now);
+        if let Some(cost) = state.cost(progress, now) {
+            let say = || writeln!(safe::stderr(), "parallax: {cost}");
+            // A failure to print it does not stop the command.
+            let _ = state.line.as_ref().map_or_else(say, |line| line.suspend(say));
+        }
         let ended = progress.total > 0 && progress.done == progress.total;
         if self.terminal {
             let line = state.line.get_or_insert_with(line).clone();
@@ -313,6 +356,40 @@ mod tests {
         assert_ne!(other["detect"]["hash"], used["detect"]["hash"]);
         assert_eq!(other.as_object().map(Map::len), Some(1), "nothing expands");
         assert_eq!(by_job(&builtin, &jobs(false, true, &lanes(&["bm25", "bm25+rm3"]))), None);
+    }
+
+    #[test]
+    fn the_cost_of_embedding_is_said_once_and_only_if_it_takes_long() {
+        let start = Instant::now();
+        let said = |total: u64| {
+            let mut state = State::default();
+            let at = |done, seconds| {
+                (Progress { job: Job::Embedding, done, total }, start + Duration::from_secs(seconds))
+            };
+            let steps = [at(16, 0), at(32, 1), at(216, 2), at(400, 4)];
+            steps.into_iter().filter_map(|(progress, now)| state.cost(progress, now)).collect::<Vec<_>>()
+        };
+        // 100 passages a second.
+        assert_eq!(said(6_000), [] as [String; 0]);
+        let long = said(36_554 + 216);
+        assert_eq!(long.len(), 1);
+        assert!(long[0].starts_with("36,554 passages are to be embedded, in about 7 minutes;"), "{long:?}");
+        assert!(said(21_000_216)[0].contains("in about 58 hours;"));
+        // A short embedding does not silence the long one after it.
+        let (mut state, at) = (State::default(), |done, total, seconds| {
+            (Progress { job: Job::Embedding, done, total }, start + Duration::from_secs(seconds))
+        });
+        let steps = [
+            at(0, 500, 0),
+            at(300, 500, 3),
+            at(500, 500, 5),
+            at(0, 90_000, 9),
+            at(20, 90_000, 10),
+            at(300, 90_000, 12),
+        ];
+        let said: Vec<_> =
+            steps.into_iter().filter_map(|(progress, now)| state.cost(progress, now)).collect();
+        assert!(said.len() == 1 && said[0].starts_with("89,700 passages"), "{said:?}");
     }
 
     fn table(mean: f64) -> Table {
