@@ -35,8 +35,8 @@ STAGE = {
         "semi-automatic-wiki-alone": .03, "fever": .02, "healthver": .02, "climate-fever": .01, "argq": .11, "argq-long": .02,
         "perspectrum": .09, "perspectrum-other": .01, "kpa": .03, "kpa-other": .01, "iam": .04, "rfd": .01, "arguana": .02,
         "debate": .03, "debate-point": .01},
-    2: {"found": .46, "labels": .14, "web": .06, "negated": .06, "written": .03, "contrast": .18, "written-other": .01, "rfd": .01,
-        "argq": .02, "lingnli": .02, "mnli": .01},
+    2: {"found": .48, "labels": .13, "web": .05, "negated": .08, "written": .03, "contrast": .18, "written-other": .01, "rfd": .01,
+        "argq": .01, "lingnli": .01, "mnli": .01},
 }
 
 
