@@ -1,7 +1,7 @@
 //! Dot products of f32 rows and of int8 codes. May use: nothing of this crate.
 
 /// The dot product, in eight running sums so that the compiler can use wide registers.
-#[inline]
+#[inline(always)]
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0f32; 8];
     let (a_rows, b_rows) = (a.chunks_exact(8), b.chunks_exact(8));
@@ -12,6 +12,49 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
         }
     }
     sums.iter().sum::<f32>() + tail
+}
+
+/// Numbers from little-endian bytes.
+pub fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
+}
+
+/// Scales a vector to unit length; `false` if it has none.
+pub fn unit(vector: &mut [f32]) -> bool {
+    let length = dot(vector, vector).sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|x| *x /= length);
+    }
+    length > 0.0
+}
+
+/// The number of the row with the greatest dot product with `vector`, the first of several. A row is as long as the vector.
+pub fn nearest(rows: &[f32], vector: &[f32]) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor supports these instructions, as just detected.
+        return unsafe { nearest_avx2(rows, vector) };
+    }
+    nearest_plain(rows, vector)
+}
+
+#[inline(always)]
+fn nearest_plain(rows: &[f32], vector: &[f32]) -> usize {
+    let (mut best, mut greatest) = (0, f32::NEG_INFINITY);
+    for (place, row) in rows.chunks_exact(vector.len().max(1)).enumerate() {
+        let product = dot(row, vector);
+        if product > greatest {
+            (best, greatest) = (place, product);
+        }
+    }
+    best
+}
+
+/// The sums are those of [`dot`]: the compiler does not join products and sums, so every processor finds the same row.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn nearest_avx2(rows: &[f32], vector: &[f32]) -> usize {
+    nearest_plain(rows, vector)
 }
 
 /// The sum over the query's vectors of the greatest dot product with one of the passage's; 0 for a passage without vectors.
@@ -91,6 +134,15 @@ mod tests {
                 assert_eq!(out, expected);
             }
         }
+    }
+
+    #[test]
+    fn the_nearest_row_is_the_first_with_the_greatest_product() {
+        let rows = [0.6, 0.8, 1.0, 0.0, 1.0, 0.0, -1.0, 0.0];
+        assert_eq!(nearest(&rows, &[1.0, 0.1]), 1);
+        assert_eq!(nearest_plain(&rows, &[1.0, 0.1]), 1);
+        assert_eq!(nearest(&rows, &[0.0, 1.0]), 0);
+        assert_eq!(nearest(&[], &[1.0]), 0);
     }
 
     #[test]

@@ -249,7 +249,7 @@ impl Checkup<'_> {
             let Some(kind) = path
                 .extension()
                 .and_then(|end| end.to_str())
-                .filter(|end| ["f32", "i8", "impact"].contains(end))
+                .filter(|end| ["f32", "i8", "impact", "tokens"].contains(end))
             else {
                 continue;
             };

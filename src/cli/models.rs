@@ -187,7 +187,12 @@ fn get(name: &str, models: &Path, offline: bool) -> anyhow::Result<ExitCode> {
         writeln!(safe::stderr(), "{repository} is in {}", place.display())?;
     }
     match &scorer {
-        Some(source) => writeln!(safe::stdout(), "bm25+rerank@{}", reranker::name(source))?,
+        Some(source) => {
+            writeln!(safe::stdout(), "bm25+rerank@{}", reranker::name(source))?;
+            if registry::model(name).is_some() {
+                writeln!(safe::stdout(), "{name}")?;
+            }
+        }
         None => writeln!(safe::stdout(), "{}", name.parse::<Recipe>()?)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -205,7 +210,7 @@ fn named(name: &str) -> anyhow::Result<Option<Named>> {
         return Ok(None);
     }
     match name.parse::<Recipe>()?.base {
-        Base::Custom(named) | Base::Sparse(named) => Ok(Some((*named).clone())),
+        Base::Custom(named) | Base::Sparse(named) | Base::Late(named) => Ok(Some((*named).clone())),
         _ => bail!("`{name}` is not an encoder; see: parallax models list"),
     }
 }
@@ -325,6 +330,9 @@ fn check(name: &str, models: &Path) -> anyhow::Result<ExitCode> {
                 if towers.queries == towers.passages {
                     break;
                 }
+            }
+            if named.is_late() {
+                return check_reranker(&named.source, models);
             }
             if named.sparse().is_some() {
                 return check_sparse(&named, &towers.passages, &mut out);

@@ -22,7 +22,7 @@ use super::source::{FileStamp, Source, Wanted};
 use super::store::{Corpus, Fingerprint};
 use crate::input::{self, InputError};
 use crate::storage::checked::{Damaged, adopt, open_sum, owner, set_aside};
-use crate::storage::{Attempt, FileLock, Holder, replace, seal, unseal};
+use crate::storage::{Attempt, FileLock, Holder, begins_with, replace, seal, unseal};
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped};
 
 /// The pause between two checks whether another process has finished.
@@ -32,7 +32,7 @@ const WAIT: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct Library {
     root: PathBuf,
-    /// What was damaged and set aside.
+    /// What the user should know: what was damaged and set aside, or has grown.
     notes: Arc<Mutex<Vec<String>>>,
 }
 
@@ -66,11 +66,16 @@ impl Library {
         let place = place.file_name().unwrap_or_default().to_string_lossy();
         let note = format!("{damaged}; it was set aside as {place} and made again");
         tracing::warn!("{note}");
-        self.notes.lock().push(note);
+        self.note(note);
         Ok(())
     }
 
-    /// What was damaged and set aside since the last call.
+    /// Keeps a note for the user.
+    pub fn note(&self, text: String) {
+        self.notes.lock().push(text);
+    }
+
+    /// The notes since the last call.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock())
     }
@@ -202,21 +207,69 @@ impl Library {
     ) -> Result<Corpus, BuildError> {
         check(name)?;
         let fingerprint = self.fingerprint(source)?;
-        let taken = self.stored()?.into_iter().find(|stored| {
-            stored.fingerprint != fingerprint
-                && stored.about.as_ref().is_some_and(|about| about.named_by_user && about.name == name)
+        let taken = self.stored()?.into_iter().find_map(|stored| {
+            let about = stored.about.clone()?;
+            (stored.fingerprint != fingerprint && about.named_by_user && about.name == name)
+                .then_some((stored, about))
         });
-        if taken.is_some() {
-            return Err(BuildError::NameTaken(name.into()));
+        let is_taken = || BuildError::NameTaken(name.into());
+        if taken.as_ref().is_some_and(|(_, about)| about.source != source.path()) {
+            return Err(is_taken());
         }
-        let mut corpus = self.open(source, on_progress, stop)?;
         let folder = self.folder(&fingerprint);
+        let was_there = folder.exists();
+        let mut corpus = self.open(source, on_progress, stop)?;
+        if let Some((earlier, about)) = taken {
+            // Only a source that grew may take the name of its earlier corpus.
+            if !self.grown_from(&fingerprint)?.iter().any(|stored| stored.fingerprint == earlier.fingerprint)
+            {
+                drop(corpus);
+                let own = self.stored()?.into_iter().find(|stored| stored.fingerprint == fingerprint);
+                own.filter(|_| !was_there).map_or(Ok(()), |own| self.remove(&own))?;
+                return Err(is_taken());
+            }
+            self.rename_earlier(&earlier, about)?;
+        }
         let about = About::read(&folder)
             .map_or_else(|| Ok(About::of(source, source.recognised()?)), Ok::<_, InputError>)?;
         let about = About { name: name.into(), named_by_user: true, source: source.path().into(), ..about };
         about.write(&folder).map_err(|error| BuildError::cache(&folder.join(About::FILE), &error))?;
         corpus.name = name.into();
         Ok(corpus)
+    }
+
+    /// The stored corpora whose passages are the first ones of this corpus, longest first: it has grown from them.
+    ///
+    /// # Errors
+    /// The library cannot be read.
+    pub fn grown_from(&self, fingerprint: &Fingerprint) -> Result<Vec<StoredCorpus>, BuildError> {
+        let whole = self.folder(fingerprint).join(PASSAGES);
+        let mut found = self.stored()?;
+        found.retain(|stored| {
+            // One that cannot be read is not one to go on from.
+            stored.whole
+                && stored.fingerprint != *fingerprint
+                && begins_with(&whole, &stored.folder.join(PASSAGES)).unwrap_or(false)
+        });
+        found.sort_by_key(|stored| std::cmp::Reverse(stored.passages()));
+        Ok(found)
+    }
+
+    /// Names a corpus that has grown after its number of passages, so that its name is free for the longer one.
+    fn rename_earlier(&self, earlier: &StoredCorpus, about: About) -> Result<(), BuildError> {
+        let (name, passages) = (about.name.clone(), earlier.passages());
+        let mut renamed = About { name: format!("{name}@{passages}"), ..about };
+        if self.stored()?.iter().any(|stored| stored.name() == renamed.name) {
+            renamed.name = format!("{}-{}", renamed.name, &earlier.fingerprint.0[..6]);
+        }
+        let place = earlier.folder.join(About::FILE);
+        renamed.write(&earlier.folder).map_err(|error| BuildError::cache(&place, &error))?;
+        self.note(format!(
+            "{name} has grown from {passages} passages; the earlier corpus is now called {0}. Labels by hand stay with it, and its vectors are used when \
+             {name} is embedded; after that, `parallax corpus rm {0}` removes it",
+            renamed.name
+        ));
+        Ok(())
     }
 
     /// All stored corpora by name, unfinished ones too.
@@ -356,15 +409,15 @@ impl StoredCorpus {
         size(&self.folder)
     }
 
-    /// Its vectors and impact indexes by the key of their model, and whether they are complete.
+    /// Its vectors, impact indexes and token indexes by the key of their model, and whether they are complete.
     pub fn vectors(&self) -> Vec<(String, bool)> {
         let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut found: Vec<_> = names
             .filter_map(|name| {
-                let key = |ends: [&str; 2]| ends.into_iter().find_map(|end| name.strip_suffix(end));
-                let made = key([".f32", ".impact"]).map(|key| (key.to_owned(), true));
-                made.or_else(|| Some((key([".f32.part", ".impact.part"])?.to_owned(), false)))
+                let key = |ends: [&str; 3]| ends.into_iter().find_map(|end| name.strip_suffix(end));
+                let made = key([".f32", ".impact", ".tokens"]).map(|key| (key.to_owned(), true));
+                made.or_else(|| Some((key([".f32.part", ".impact.part", ".tokens.part"])?.to_owned(), false)))
             })
             .collect();
         found.sort();
@@ -378,7 +431,7 @@ pub fn is_derived(name: &str) -> bool {
     is_index
         || name == PASSAGES
         || name == OFFSETS
-        || [".f32", ".i8", ".impact"].iter().any(|end| name.ends_with(end))
+        || [".f32", ".i8", ".impact", ".tokens"].iter().any(|end| name.ends_with(end))
 }
 
 fn size(folder: &Path) -> u64 {

@@ -11,9 +11,10 @@ use rayon::ThreadPool;
 
 use super::array::{Array, ArrayError};
 use super::encoder::{EncodeError, Encoder, Similarity};
+use crate::corpus::library::Library;
 use crate::corpus::{Corpus, PassageIx};
 use crate::input::{self, BadLine, InputError, LISTED, read_at};
-use crate::storage::checked::{Damaged, replace_file, sum_file};
+use crate::storage::checked::{Damaged, open_sum, replace_file, sum_file};
 use crate::storage::move_file;
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
 
@@ -241,6 +242,62 @@ pub fn embed(
     move_file(&part, place)?;
     fs::remove_file(proofs)?;
     Ok(())
+}
+
+/// Begins the vectors of `place` with those of the longest corpus from which `corpus` has grown, so that [`embed`] computes only the others.
+/// If that fails, there is nothing to go on from, and all are computed.
+///
+/// # Errors
+/// `stop` was set.
+pub fn carry_over(
+    library: &Library,
+    corpus: &Corpus,
+    place: &Path,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<(), EmbedError> {
+    let part = place.with_extension("f32.part");
+    let earlier = library.grown_from(&corpus.fingerprint).unwrap_or_default();
+    let found = earlier.into_iter().filter(|_| !part.exists()).find_map(|earlier| {
+        let vectors = earlier.folder.join(place.file_name()?);
+        vectors.exists().then(|| (vectors, earlier.passages()))
+    });
+    let Some((vectors, rows)) = found else { return Ok(()) };
+    let total = corpus.len() as u64;
+    let copied = begin_with((&vectors, rows), &part, stop, |done| {
+        on_progress(Progress { job: Job::Embedding, done, total });
+    });
+    if let Err(error) = copied {
+        tracing::warn!("{}: {error}", vectors.display());
+        for path in [part, place.with_extension("f32.part.sums")] {
+            let _ = fs::remove_file(path);
+        }
+    }
+    if stop.is_set() { Err(Stopped.into()) } else { Ok(()) }
+}
+
+fn begin_with(
+    (earlier, rows): (&Path, u64),
+    part: &Path,
+    stop: &Stop,
+    report: impl Fn(u64),
+) -> std::io::Result<()> {
+    let (sums, file) = (open_sum(earlier)?, File::open(earlier)?);
+    let row = sums.bytes() / rows.max(1);
+    if row == 0 || row * rows != sums.bytes() {
+        return Err(Damaged::new(earlier, format!("no {rows} rows of equal length")).into());
+    }
+    let (mut out, mut proof) = (File::create(part)?, File::create(part.with_extension("part.sums"))?);
+    for first in (0..rows).step_by(BATCH).take_while(|_| !stop.is_set()) {
+        let (at, end) = (first * row, (first + BATCH as u64).min(rows) * row);
+        sums.check(at..end, |block, at| read_at(&file, block, at))?;
+        let mut bytes = vec![0; (end - at) as usize];
+        read_at(&file, &mut bytes, at)?;
+        out.write_all(&bytes)?;
+        proof.write_all(&[&end.to_le_bytes(), &blake3::hash(&bytes).as_bytes()[..16]].concat())?;
+        report(end / row);
+    }
+    out.sync_all()
 }
 
 /// Removes files in which nothing was written, such as on a full disk.

@@ -53,6 +53,8 @@ pub struct Family {
     pub centred: bool,
     /// How its weights of terms are made, if it is learned sparse; everything above is then for encoders alone.
     pub sparse: Option<Sparse>,
+    /// Whether it keeps a vector for every token; everything above is then for encoders alone.
+    pub late: bool,
 }
 
 /// How a learned sparse model makes the weights of terms.
@@ -89,6 +91,7 @@ const PLAIN: Family = Family {
     title: Title::Before,
     centred: false,
     sparse: None,
+    late: false,
 };
 const BGE_QUERY: &str = "Represent this sentence for searching relevant passages: ";
 
@@ -138,8 +141,10 @@ static SPLADE: Family =
     Family { name: "splade", sparse: Some(Sparse { table: false, twice: false }), ..PLAIN };
 static OS_DOC: Family = Family { name: "os-doc", sparse: Some(Sparse { table: true, twice: true }), ..PLAIN };
 
+static COLBERT: Family = Family { name: "colbert", late: true, ..PLAIN };
+
 /// All families.
-pub static FAMILIES: [&Family; 19] = [
+pub static FAMILIES: [&Family; 20] = [
     &MEAN,
     &CLS,
     &DPR,
@@ -159,6 +164,7 @@ pub static FAMILIES: [&Family; 19] = [
     &GEMMA,
     &SPLADE,
     &OS_DOC,
+    &COLBERT,
 ];
 
 const fn entry(
@@ -176,7 +182,7 @@ const SHARE_ALIKE: &str = "CC-BY-NC-SA-4.0";
 const UNSTATED: &str = "see its card";
 
 /// All models with a short name.
-pub static MODELS: [Entry; 35] = [
+pub static MODELS: [Entry; 39] = [
     entry(
         "dpr",
         &DPR,
@@ -230,6 +236,11 @@ pub static MODELS: [Entry; 35] = [
         "Apache-2.0",
         270,
     ),
+    // The same models re-rank: `encode::reranker` has their names too.
+    entry("colbertv2", &COLBERT, &["colbert-ir/colbertv2.0"], "MIT", 440),
+    entry("answerai-colbert-small", &COLBERT, &["answerdotai/answerai-colbert-small-v1"], "Apache-2.0", 135),
+    entry("gte-moderncolbert", &COLBERT, &["lightonai/GTE-ModernColBERT-v1"], "Apache-2.0", 600),
+    entry("bge-m3-multi", &COLBERT, &["BAAI/bge-m3"], "MIT", 2290),
 ];
 
 /// A family by its name.
@@ -347,6 +358,11 @@ impl Named {
     /// How its weights of terms are made; `None` for an encoder.
     pub fn sparse(&self) -> Option<Sparse> {
         self.family()?.sparse
+    }
+
+    /// Whether it keeps a vector for every token.
+    pub fn is_late(&self) -> bool {
+        self.family().is_some_and(|family| family.late)
     }
 
     /// Whether every query has an instruction of its own, made of its perspective.

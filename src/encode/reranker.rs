@@ -35,13 +35,9 @@ pub struct Reranker {
     pub architecture: &'static str,
 }
 
-const fn reranker(
-    name: &'static str,
-    repository: &'static str,
-    licence: &'static str,
-    megabytes: u32,
-    architecture: &'static str,
-) -> Reranker {
+type Str = &'static str;
+
+const fn reranker(name: Str, repository: Str, licence: Str, megabytes: u32, architecture: Str) -> Reranker {
     Reranker { name, repository, licence, megabytes, architecture }
 }
 
@@ -220,9 +216,6 @@ const METADATA: &str = "artifact.metadata";
 /// The product for the multi-vectors of BGE-M3 (Chen et al., 2024).
 const MULTI: &str = "colbert_linear.pt";
 
-/// What Python's `string.punctuation` holds: a passage's tokens of these are not compared.
-const PUNCTUATION: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
-
 /// Late interaction (ColBERT, Khattab and Zaharia 2020; version 2, Santhanam et al. 2022): every token has a vector of unit length, and the
 /// score is the sum over the query's tokens of the greatest dot product with a token of the passage.
 pub struct LateScorer {
@@ -340,6 +333,11 @@ impl LateScorer {
         Ok(LateScorer { key, network, dense, tokenizer, query, passage, fill, skipped, m3: settings.m3 })
     }
 
+    /// What the sum over a query's tokens is divided by.
+    pub fn divisor(&self, tokens: usize) -> f32 {
+        if self.m3 { tokens.max(1) as f32 } else { 1.0 }
+    }
+
     /// The vectors of a text's tokens, each of unit length.
     ///
     /// # Errors
@@ -402,15 +400,14 @@ impl PassageScorer for LateScorer {
         let query = self.vectors(query, Role::Query)?;
         Ok(Box::new(move |passage| {
             let sum = max_sim(&query, &self.vectors(&passage.contents(), Role::Passage)?);
-            Ok(if self.m3 { sum / query.len().max(1) as f32 } else { sum })
+            Ok(sum / self.divisor(query.len()))
         }))
     }
 
     fn met(&self, query: &str, passage: &Passage) -> Result<Vec<Met>, EncodeError> {
         let contents = passage.contents();
         let (asked, own) = (self.tokens(query, Role::Query)?, self.tokens(&contents, Role::Passage)?);
-        let of = if self.m3 { asked.len() as f32 } else { 1.0 };
-        Ok(meet((query, &asked), (&contents, &own), of))
+        Ok(meet((query, &asked), (&contents, &own), self.divisor(asked.len())))
     }
 }
 
@@ -449,7 +446,8 @@ impl Settings {
         let is = |name: &str, old: &str, usual: bool| {
             own.get(name).and_then(Value::as_bool).or_else(|| first.get(old)?.as_bool()).unwrap_or(usual)
         };
-        let punctuation = || PUNCTUATION.chars().map(String::from).collect();
+        // What Python's `string.punctuation` holds.
+        let punctuation = || ('!'..='~').filter(char::is_ascii_punctuation).map(String::from).collect();
         let words = own.get("skiplist_words").and_then(Value::as_array);
         let words =
             words.map(|words| words.iter().filter_map(|word| Some(word.as_str()?.to_owned())).collect());
@@ -488,7 +486,10 @@ mod tests {
     #[test]
     fn a_reranker_is_named_by_its_short_name_or_its_source() {
         for entry in &RERANKERS {
-            assert_eq!(crate::encode::registry::model(entry.name), None, "a lane would have the same name");
+            // Late interaction ranks a corpus too, by the same model.
+            let lane = crate::encode::registry::model(entry.name).map(|lane| lane.repositories);
+            let late = entry.architecture.starts_with("late").then(|| vec![entry.repository]);
+            assert_eq!(lane.map(<[_]>::to_vec), late, "a lane has the same name");
             let source = source(entry.name).unwrap();
             assert_eq!((name(&source), source.repositories()), (entry.name.into(), vec![entry.repository]));
         }

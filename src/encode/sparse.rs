@@ -219,9 +219,8 @@ fn idf(
     }
 }
 
-/// Writes the weights of every passage's terms to `file`, in the order of the corpus, on all threads of `models`: a count, then so many
-/// pairs of a term's number and its weight, all of 4 bytes. Resumes an interrupted call: `FILE.sums` holds the end and the checksum of
-/// every block, so that only passages are kept that can be proved.
+/// Writes the weights of every passage's terms to `file`, in the order of the corpus: a count, then so many pairs of a term's number and its
+/// weight, all of 4 bytes.
 ///
 /// # Errors
 /// The model or the disk failed, or `stop` was set; the passages written so far are kept.
@@ -229,6 +228,28 @@ pub fn write_weights(
     corpus: &Corpus,
     encoder: &SparseEncoder,
     file: &Path,
+    models: &ThreadPool,
+    on_progress: OnProgress<'_>,
+    stop: &Stop,
+) -> Result<(), EmbedError> {
+    let weights = |passage: &Passage| {
+        let weights = encoder.passage(passage)?;
+        let pair = |(term, weight): &(u32, f32)| [term.to_le_bytes(), weight.to_le_bytes()].concat();
+        Ok([(weights.len() as u32).to_le_bytes().to_vec(), weights.iter().flat_map(pair).collect()].concat())
+    };
+    write_passages(corpus, (file, 8), weights, models, on_progress, stop)
+}
+
+/// Writes what `encode` makes of every passage to a file, in the order of the corpus, on all threads of `models`: a count of 4 bytes, then so
+/// many items of `size` bytes. Resumes an interrupted call: `FILE.sums` holds the end and the checksum of every block, so that only
+/// passages are kept that can be proved.
+///
+/// # Errors
+/// The model or the disk failed, or `stop` was set; the passages written so far are kept.
+pub fn write_passages(
+    corpus: &Corpus,
+    (file, size): (&Path, usize),
+    encode: impl Fn(&Passage) -> Result<Vec<u8>, EncodeError> + Sync,
     models: &ThreadPool,
     on_progress: OnProgress<'_>,
     stop: &Stop,
@@ -242,7 +263,7 @@ pub fn write_weights(
     proof.set_len(blocks * PROOF as u64)?;
     let total = corpus.len() as u64;
     let mut done = 0;
-    each_passage(file, &mut |_, _| done += 1)?;
+    each_item(file, size, &mut |_, _| done += 1)?;
     let report = |done| on_progress(Progress { job: Job::Embedding, done, total });
     report(done);
     while done < total {
@@ -251,19 +272,11 @@ pub fn write_weights(
             return Err(Stopped.into());
         }
         let end = (done + (models.current_num_threads() * SHARE) as u64).min(total);
-        let weights = on_all(models, (end - done) as usize, &Stop::never(), |i| {
-            encoder.passage(&corpus.passage(PassageIx(done as u32 + i as u32)))
+        let items = on_all(models, (end - done) as usize, &Stop::never(), |i| {
+            encode(&corpus.passage(PassageIx(done as u32 + i as u32)))
         });
         corpus.sound()?;
-        let mut block = Vec::new();
-        for weights in weights {
-            let weights = weights?;
-            block.extend((weights.len() as u32).to_le_bytes());
-            for (term, weight) in weights {
-                block.extend(term.to_le_bytes());
-                block.extend(weight.to_le_bytes());
-            }
-        }
+        let block = items.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
         out.write_all(&block)?;
         (done, bytes) = (end, bytes + block.len() as u64);
         proof.write_all(&[&bytes.to_le_bytes(), &blake3::hash(&block).as_bytes()[..16]].concat())?;
@@ -285,24 +298,35 @@ pub fn proofs_of(file: &Path) -> PathBuf {
 /// # Errors
 /// The file cannot be read, or ends within a passage.
 pub fn each_passage(file: &Path, each: &mut impl FnMut(u32, &[(u32, f32)])) -> io::Result<()> {
-    let mut read = BufReader::with_capacity(1 << 20, File::open(file)?);
-    let four = |read: &mut BufReader<File>| -> io::Result<[u8; 4]> {
-        let mut bytes = [0; 4];
-        read.read_exact(&mut bytes)?;
-        Ok(bytes)
-    };
-    let (mut weights, mut number) = (TermWeights::new(), 0);
-    loop {
-        let count = match four(&mut read) {
-            Ok(bytes) => u32::from_le_bytes(bytes),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
-            Err(error) => return Err(error),
-        };
+    let mut weights = TermWeights::new();
+    each_item(file, 8, &mut |number, bytes| {
         weights.clear();
-        for _ in 0..count {
-            weights.push((u32::from_le_bytes(four(&mut read)?), f32::from_le_bytes(four(&mut read)?)));
-        }
+        weights.extend(bytes.as_chunks::<8>().0.iter().map(|[a, b, c, d, e, f, g, h]| {
+            (u32::from_le_bytes([*a, *b, *c, *d]), f32::from_le_bytes([*e, *f, *g, *h]))
+        }));
         each(number, &weights);
+    })
+}
+
+/// Calls `each` with every passage's number and the bytes of its items, each `size` bytes long, as [`write_passages`] wrote them.
+///
+/// # Errors
+/// The file cannot be read, or ends within a passage.
+pub fn each_item(file: &Path, size: usize, each: &mut impl FnMut(u32, &[u8])) -> io::Result<()> {
+    let mut read = BufReader::with_capacity(1 << 20, File::open(file)?);
+    let (mut count, mut bytes, mut number) = ([0; 4], Vec::new(), 0);
+    loop {
+        match read.read_exact(&mut count) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            other => other?,
+        }
+        bytes.clear();
+        // Read as far as the file reaches: a damaged count would ask for any amount of memory.
+        let wanted = u64::from(u32::from_le_bytes(count)) * size as u64;
+        if (&mut read).take(wanted).read_to_end(&mut bytes)? as u64 != wanted {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        each(number, &bytes);
         number += 1;
     }
 }

@@ -28,7 +28,7 @@ use crate::corpus::PassageIx;
 use crate::input::read_at;
 use crate::storage::checked::{Damaged, Summed, open_sum, open_unchecked, sum_file};
 use crate::storage::replace_with;
-use crate::vector::{products, rounding};
+use crate::vector::{floats, products, rounding};
 
 /// Up to this many rows are held in memory: 12 MB at 384 dimensions.
 const HELD: usize = 8_192;
@@ -150,10 +150,6 @@ fn read_rows(file: &File, range: Range<usize>, dimensions: usize) -> std::io::Re
     let mut bytes = vec![0; range.len() * dimensions * 4];
     read_at(file, &mut bytes, range.start as u64 * dimensions as u64 * 4)?;
     Ok(floats(&bytes))
-}
-
-fn floats(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect()
 }
 
 /// Rows read at a time to compute codes.

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use super::judgments::Judgments;
+use super::learned;
 use super::list::{LaneError, Lists, Ranking};
 use super::query::LaneQuery;
 use super::rank::rank;
 use super::recipe::{Base, Recipe};
 use super::setup::Setup;
-use super::sparse;
 use crate::corpus::{Passage, PassageIx};
 use crate::detect::{LabelSource, PairLabels};
 use crate::encode::Role;
@@ -62,7 +62,7 @@ pub fn score_draft(
     };
     let contents = draft.passage.contents();
     let (score, all) = match &plain.base {
-        Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Sparse(_) => {
+        Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Sparse(_) | Base::Late(_) => {
             (score_of(setup, &plain, text, &draft.passage, &contents)?, others(&list))
         }
         Base::Hybrid => {
@@ -123,7 +123,8 @@ fn score_of(
             let retriever = TermRetriever::new(Arc::clone(&setup.corpus), setup.terms()?, *constants);
             return Ok(retriever.score_text(&TermRetriever::query_terms(question), contents)?);
         }
-        Base::Sparse(named) => return sparse::score(setup, named, question, passage),
+        Base::Sparse(named) => return learned::score_terms(setup, named, question, passage),
+        Base::Late(named) => return learned::score_tokens(setup, named, question, passage),
         Base::MiniLm | Base::Custom(_) => {}
         Base::Hybrid | Base::Remote(_) | Base::Run(_) => return Err(LaneError::NotInRun(NOT_HERE.into())),
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::judgments::Judgments;
+use super::learned::{SparseMatch, compared, met};
 use super::list::{LaneError, List, Projected, Step, Stood, Wording};
 use super::recipe::{Base, Diversify, Recipe, RunFile};
 use super::setup::Setup;
-use super::sparse::{SparseMatch, compared};
 use crate::corpus::PassageIx;
 use crate::encode::{Met, Role, Similarity};
 use crate::project::Variant;
@@ -43,6 +43,15 @@ pub enum Explanation {
     },
     /// Weights of a learned sparse model's terms.
     Sparse(Box<SparseMatch>),
+    /// The query's tokens by a model for late interaction, each with its nearest of the passage.
+    Tokens {
+        /// The model.
+        model: String,
+        /// The sum of their parts.
+        score: f32,
+        /// The tokens.
+        met: Vec<Met>,
+    },
     /// One of several queries found it.
     Merged {
         /// Which query, from 0.
@@ -175,6 +184,7 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
                         let found = compared(setup, named, query, at)?;
                         found.map(|found| Explanation::Sparse(Box::new(found)))
                     }
+                    Base::Late(named) => met(setup, named, query, at)?,
                     Base::MiniLm | Base::Custom(_) => vectors(setup, list, by, merged, query, at)?,
                     // Their lists come from the steps `Fuse` and `Given`.
                     Base::Hybrid | Base::Run(_) => None,

@@ -15,6 +15,7 @@ mod figures;
 pub mod framing;
 mod judge;
 mod judgments;
+mod learned;
 mod list;
 pub mod nuggets;
 mod opening;
@@ -26,7 +27,6 @@ mod retrieved;
 mod run;
 mod run_files;
 mod setup;
-mod sparse;
 pub mod sycophancy;
 mod threads;
 mod wording;
@@ -40,6 +40,7 @@ pub use figures::{Change, Doubt, Figures, FirstRank, Gap, Named, pooled, shares_
 pub use framing::{FramedList, Framing};
 pub use judge::{Judged, MANY, Shares};
 pub use judgments::Judgments;
+pub use learned::SparseMatch;
 pub use list::{LaneError, List, Lists, Point, Projected, Ranked, Ranking, Step, Stood, Trace, Wording};
 pub use opening::{MODELS, Opening, SetupError, detector, model_threads, readers};
 pub use parts::sample_key;
@@ -49,7 +50,6 @@ pub use recipe::Recipe;
 pub use run::{Event, Lane, Outcome, Plain, Run, lane, rank_lanes, run};
 pub use run_files::{Located, RunError, RunFiles};
 pub use setup::{Setup, index_terms};
-pub use sparse::SparseMatch;
 pub use sycophancy::{Sweep, Sycophancy, Tally, sweep, sycophancy};
 pub use threads::{
     AnnotationState, AnswerEvent, Batch, Drawn, Engine, Labelling, LabelsChanged, Opened, PointsEvent, Reach,

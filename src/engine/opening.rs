@@ -12,13 +12,14 @@ use crate::detect::{
     PromptedDetector, Refitted,
 };
 use crate::encode::{EmbedError, EncodeError, Encoder, ImportError, Named, PassageScorer, Source};
-use crate::encode::{SparseEncoder, Vectors};
+use crate::encode::{LateScorer, SparseEncoder, Vectors};
 use crate::input::{self, InputError};
 use crate::llm::{self, AT_ONCE, BadEndpoint, Chat, Job, Prompts, Recorded, Recording};
 use crate::read;
 use crate::read::{Answers, Prompted, Reader};
 use crate::retrieve::RetrieveError;
 use crate::retrieve::impact::ImpactIndex;
+use crate::retrieve::late::TokenIndex;
 
 /// The folder in the data folder for models from the hub.
 pub const MODELS: &str = "models";
@@ -139,13 +140,15 @@ impl<T: ?Sized> Part<T> {
     }
 }
 
-/// One encoder with its vectors, or one learned sparse model with its index. All lanes share it, so that its weights are in memory once.
+/// One encoder with its vectors, or one learned sparse or late-interaction model with its index. All lanes share it, so that its weights are in memory once.
 #[derive(Default)]
 pub(super) struct EncoderSlot {
     pub(super) encoder: Part<dyn Encoder>,
     pub(super) vectors: Part<Vectors>,
     pub(super) sparse: Part<SparseEncoder>,
     pub(super) impacts: Part<ImpactIndex>,
+    pub(super) late: Part<LateScorer>,
+    pub(super) tokens: Part<TokenIndex>,
 }
 
 /// All encoders in use; the built-in one has no name.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::judge::MANY;
 use super::judge::Shares;
+use super::learned::if_there;
 use super::opening::{EncoderSlot, SetupError, load_detector, unusable, with_threshold};
 use super::recipe::{Mmr, Recipe, Rerank};
 use super::setup::{Setup, statements};
-use super::sparse::if_there;
 use super::threads::LabelsChanged;
 use crate::annotate::{Decision, Human, Key, journals, text_hash};
 use crate::corpus::store::Fields;
@@ -18,9 +18,8 @@ use crate::corpus::{Passage, PassageIx, sample};
 use crate::detect::{
     Choice, CrossEncoder, CustomCrossEncoder, Detector, Fitted, LabelSource, PairLabels, Rule,
 };
-use crate::encode::{
-    CustomEncoder, Encoder, MiniLm, Named, Remembering, Source, Vectors, corpus_vectors, embed,
-};
+use crate::encode::corpus_vectors::{Imported, carry_over, embed, import};
+use crate::encode::{CustomEncoder, Encoder, MiniLm, Named, Remembering, Source, Vectors};
 use crate::input::InputError;
 use crate::llm::Chat;
 use crate::measure::SupportSet;
@@ -149,6 +148,9 @@ impl Setup {
         on_progress: OnProgress<'_>,
         stop: &Stop,
     ) -> Result<(), SetupError> {
+        if let Some(named) = model.filter(|named| named.is_late()) {
+            return self.embed_late(named, on_progress, stop);
+        }
         if let Some(named) = model.filter(|named| named.sparse().is_some()) {
             return self.embed_sparse(named, on_progress, stop);
         }
@@ -159,6 +161,7 @@ impl Setup {
         }
         let _lock = self.library.lock(&self.corpus.fingerprint, on_progress, stop)?;
         if self.vectors(model)?.is_none() {
+            carry_over(&self.library, &self.corpus, &place, on_progress, stop)?;
             embed(&self.corpus, encoder.as_ref(), &place, &self.models, on_progress, stop)?;
         }
         Ok(())
@@ -175,13 +178,13 @@ impl Setup {
         ids: Option<&Path>,
         on_progress: OnProgress<'_>,
         stop: &Stop,
-    ) -> Result<corpus_vectors::Imported, SetupError> {
+    ) -> Result<Imported, SetupError> {
         let encoder = self.encoder(model)?;
         let place = self.vectors_place(encoder.key());
         let _lock = self.library.lock(&self.corpus.fingerprint, on_progress, stop)?;
         let imported = {
             let made = (encoder.dimensions(), encoder.similarity());
-            corpus_vectors::import(&self.corpus, file, ids, made, &place, on_progress, stop)?
+            import(&self.corpus, file, ids, made, &place, on_progress, stop)?
         };
         // Make the codes now, so that no lane has to wait for them.
         self.vectors(model)?;
@@ -223,11 +226,11 @@ impl Setup {
         }
     }
 
-    /// The encoders whose vectors of the corpus a lane needs, or the learned sparse model whose index it needs.
+    /// The encoders whose vectors of the corpus a lane needs, or the model whose index it needs.
     pub fn encoders_of(&self, recipe: &Recipe) -> Vec<Option<Named>> {
         let mut all = Vec::new();
-        if recipe.base.reads_vectors() || recipe.sparse().is_some() {
-            all.push(recipe.model().or(recipe.sparse()).cloned());
+        if recipe.base.reads_vectors() || recipe.indexed().is_some() {
+            all.push(recipe.model().or(recipe.indexed()).cloned());
         }
         if matches!(recipe.switches.rerank, Some(Rerank::Mmr(_))) {
             let by = self.similarity_by(recipe);

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::learned;
 use super::list::{LaneError, Lists, Retrieved, Step, Stood, Trace, Wording};
 use super::query::LaneQuery;
 use super::recipe::{Ask, Base, Recipe, RunFile, Switches};
 use super::setup::Setup;
-use super::sparse;
 use super::wording::{PerspectiveQuery, expansion, for_terms, for_vectors, geometry, mean};
 use crate::corpus::PassageIx;
 use crate::encode::{Directions, Encoder, Instructed, Named, Similarity};
@@ -48,10 +48,13 @@ pub(super) fn retrieve(
             let expansion = expansion(setup, recipe, query, lists, stop)?;
             by_vectors(setup, recipe, query, expansion, lists.depth, stop)?
         }
-        Base::Sparse(named) => {
+        Base::Sparse(named) | Base::Late(named) => {
             let expansion = expansion(setup, recipe, query, lists, stop)?;
             let queries = for_vectors(query, expansion.as_deref(), None);
-            let search = |query: &Wording| sparse::search(setup, named, query, lists.depth, stop);
+            let search = |query: &Wording| match named.is_late() {
+                true => learned::search_tokens(setup, named, query, lists.depth, stop),
+                false => learned::search_terms(setup, named, query, lists.depth, stop),
+            };
             let hits = queries.iter().map(search).collect::<Result<Vec<_>, _>>()?;
             merged(recipe.base.clone(), queries, hits, expansion, Trace::default(), lists.depth)
         }

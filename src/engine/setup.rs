@@ -376,7 +376,7 @@ fn state(place: &Path) -> Result<State, SetupError> {
     }
 }
 
-/// Sets the damaged vectors, codes and impact indexes of a corpus aside. They are made again when a lane needs them.
+/// Sets the damaged vectors, codes, impact and token indexes of a corpus aside. They are made again when a lane needs them.
 ///
 /// # Errors
 /// The library cannot be read or written.
@@ -384,7 +384,7 @@ fn check_vectors(library: &Library, corpus: &Corpus) -> Result<(), SetupError> {
     let folder = library.folder(&corpus.fingerprint);
     for entry in fs::read_dir(&folder).map_err(unusable(&folder))? {
         let path = entry.map_err(unusable(&folder))?.path();
-        if path.extension().is_some_and(|end| end == "f32" || end == "i8" || end == "impact")
+        if path.extension().is_some_and(|end| ["f32", "i8", "impact", "tokens"].iter().any(|own| end == *own))
             && let State::Damaged(damaged) = state(&path)?
         {
             library.set_aside(&path, &damaged)?;

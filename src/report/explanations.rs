@@ -6,6 +6,7 @@ use super::marks::{Glyphs, Mark, share, signed};
 use super::plot::shorten;
 use super::safe;
 use crate::corpus::PassageIx;
+use crate::encode::Met;
 use crate::engine::recipe::{Base, Recipe, Toward};
 use crate::engine::{Explanation, List, Ranking, Step, Wording};
 use crate::expand::{Added, AddedFrom, Expansion, Queries};
@@ -70,6 +71,12 @@ fn reason_lines(
             }
             vec![format!("{} {:.2} = {}", safe::line(&found.model), found.score, words.join(" · "))]
         }
+        Explanation::Tokens { model, score, met } => {
+            let mut all =
+                vec![format!("{} {score:.2} by the nearest token to each of the query's", safe::line(model))];
+            all.extend(by_words(met));
+            all
+        }
         Explanation::Merged { query, text } => vec![format!("brought up by query {}: {text}", query + 1)],
         Explanation::Given { run, tag, stood } => {
             let rank = stood.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
@@ -132,19 +139,19 @@ fn reason_lines(
         Explanation::Scored { model, score, was: (was, of), met } => {
             let mut all =
                 vec![format!("{model} scores it {score:.3} with the query; rank {was} of {of} before")];
-            if !met.is_empty() {
-                let sum = |words: bool| -> f32 {
-                    met.iter().filter(|met| met.query.is_empty() != words).map(|met| met.similarity).sum()
-                };
-                all.push(format!(
-                    "  {:.2} by words of the query, {:.2} by its other tokens",
-                    sum(true),
-                    sum(false)
-                ));
-            }
+            all.extend(by_words(met));
             all
         }
     }
+}
+
+/// What the words of a query add to a score of late interaction, and what its other tokens.
+fn by_words(met: &[Met]) -> Option<String> {
+    let sum = |words: bool| -> f32 {
+        met.iter().filter(|met| met.query.is_empty() != words).map(|met| met.similarity).sum()
+    };
+    (!met.is_empty())
+        .then(|| format!("  {:.2} by words of the query, {:.2} by its other tokens", sum(true), sum(false)))
 }
 
 /// Returns every step as JSON, limited to the first `k` passages.
@@ -284,9 +291,13 @@ fn similarity_encoder(ranking: &Ranking) -> String {
 fn has_own_encoder(by: &Base) -> bool {
     match by {
         Base::Custom(_) => true,
-        Base::Bm25(_) | Base::MiniLm | Base::Sparse(_) | Base::Hybrid | Base::Remote(_) | Base::Run(_) => {
-            false
-        }
+        Base::Bm25(_)
+        | Base::MiniLm
+        | Base::Sparse(_)
+        | Base::Late(_)
+        | Base::Hybrid
+        | Base::Remote(_)
+        | Base::Run(_) => false,
     }
 }
 

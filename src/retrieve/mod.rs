@@ -7,6 +7,7 @@
 //! | `bm25` | BM25 over the term index |
 //! | `dense` | exact search by vectors |
 //! | `impact` | the index of weighted terms, for learned sparse models |
+//! | `late` | the index of token vectors, for late interaction |
 //!
 //! Must not know about perspectives, verdicts or screens. May use: corpus, encode, measure (in tests), rerank, storage,
 //! vector, work.
@@ -17,12 +18,13 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use crate::corpus::{Corpus, PassageIx};
 use crate::rerank::{by_rank, xquad};
 use crate::storage::checked::Damaged;
-use crate::work::{Stop, Stopped};
+use crate::work::{Stop, Stopped, on_cores};
 
 pub mod bm25;
 pub mod dense;
 pub mod impact;
 mod index;
+pub mod late;
 
 pub use index::{Term, TermIndex, terms};
 
@@ -44,6 +46,12 @@ pub enum RetrieveError {
     /// The impact index could not be made or read.
     #[error("the impact index cannot be used ({0}); `parallax doctor` looks for damage")]
     Impacts(String),
+    /// The token index could not be made or read.
+    #[error("the token index cannot be used ({0}); `parallax doctor` looks for damage")]
+    Tokens(String),
+    /// The corpus is not one that this retriever can search.
+    #[error("{0}")]
+    Unfit(String),
     /// The vectors could not be read.
     #[error("the vectors cannot be read ({0}); search again; `parallax doctor` looks for more damage")]
     Vectors(std::io::Error),
@@ -199,6 +207,28 @@ impl Fusion {
             }
         }
     }
+}
+
+/// Passages that a thread scores at a time.
+const BATCH: usize = 512;
+
+/// The best `depth` of these passages, scored on all cores.
+fn scored(
+    corpus: &Corpus,
+    passages: &[u32],
+    depth: usize,
+    stop: &Stop,
+    score: impl Fn(&u32) -> Result<f32, RetrieveError> + Sync,
+) -> Result<Vec<Hit>, RetrieveError> {
+    let shares: Vec<&[u32]> = passages.chunks(BATCH).collect();
+    let own =
+        |i: usize| shares[i].iter().map(|at| Ok((PassageIx(*at), score(at)?))).collect::<Result<Vec<_>, _>>();
+    let all = on_cores(shares.len(), stop, own);
+    if all.len() < shares.len() {
+        return Err(Stopped.into());
+    }
+    let all = all.into_iter().collect::<Result<Vec<_>, RetrieveError>>()?;
+    Ok(top(corpus, depth, all.into_iter().flatten()))
 }
 
 #[cfg(test)]

@@ -314,6 +314,29 @@ pub fn unseal<T: DeserializeOwned>(path: &Path, bytes: &[u8], owner: &str) -> Re
     serde_json::from_value(value).map_err(damaged)
 }
 
+/// Whether a file begins with all bytes of a shorter one.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn begins_with(whole: &Path, part: &Path) -> io::Result<bool> {
+    let (mut whole, mut part) = (File::open(whole)?, File::open(part)?);
+    let mut left = part.metadata()?.len();
+    if left >= whole.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut long, mut short) = (vec![0; 1 << 20], vec![0; 1 << 20]);
+    while left > 0 {
+        let bytes = left.min(1 << 20) as usize;
+        whole.read_exact(&mut long[..bytes])?;
+        part.read_exact(&mut short[..bytes])?;
+        if long[..bytes] != short[..bytes] {
+            return Ok(false);
+        }
+        left -= bytes as u64;
+    }
+    Ok(true)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::SystemTime;

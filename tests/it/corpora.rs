@@ -239,6 +239,68 @@ fn a_corpus_that_was_added_is_listed_opened_by_its_name_and_removed() {
         .bad(&["no corpus has this name", "corpus list"]);
 }
 
+/// A file of numpy with rows of so many numbers.
+fn npy(numbers: &[f32], width: usize) -> Vec<u8> {
+    let shape = format!("({}, {width})", numbers.len() / width);
+    let mut head = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+    head += &" ".repeat(63 - (head.len() + 10) % 64);
+    head.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((head.len() as u16).to_le_bytes());
+    bytes.extend(head.as_bytes());
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn a_corpus_that_has_grown_keeps_its_name_and_its_vectors() {
+    let workspace = Workspace::new();
+    let first = [("a", "", "zoos keep wolves"), ("b", "", "bears sleep")];
+    workspace.write("grown.jsonl", jsonl(&first));
+    workspace.run(&["corpus", "add", "grown.jsonl"]).good();
+    let search = ["search", "wolves", "--corpus", "grown", "--lanes", "minilm"];
+    workspace.run(&search).good();
+    let vectors = |passages: usize, end: &str| {
+        workspace.corpora().into_iter().filter(|path| path.is_dir()).find_map(|folder| {
+            let rows = fs::metadata(folder.join("offsets.u64")).unwrap().len() / 8 - 1;
+            let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+            (rows == passages as u64).then(|| files.find(|path| path.to_string_lossy().ends_with(end)))?
+        })
+    };
+    let earlier = fs::read(vectors(2, ".f32").unwrap()).unwrap();
+    let more = [first[0], first[1], ("c", "", "wolves hunt at night")];
+    workspace.write("grown.jsonl", jsonl(&more));
+    let added = workspace.run(&["corpus", "add", "grown.jsonl"]);
+    let notes = added.err.clone();
+    assert!(added.good().contains("passages    3"));
+    for words in ["grown has grown from 2 passages", "corpus rm grown@2", "Labels by hand stay"] {
+        assert!(notes.contains(words), "no `{words}` in {notes}");
+    }
+    // Vectors that nothing would compute show that they were copied.
+    let marked = workspace.files.path().join("marked.npy");
+    let mut rows = vec![0f32; 2 * 384];
+    (rows[0], rows[384 + 1]) = (1.0, 1.0);
+    fs::write(&marked, npy(&rows, 384)).unwrap();
+    workspace.run(&["corpus", "vectors", "grown@2", marked.to_str().unwrap(), "--model", "minilm"]).good();
+    let earlier_now = fs::read(vectors(2, ".f32").unwrap()).unwrap();
+    assert_ne!(earlier_now, earlier);
+    let earlier = earlier_now;
+    let found = workspace.json(&search);
+    assert_eq!(found["lanes"][0]["hits"].as_array().unwrap().len(), 3);
+    let all = fs::read(vectors(3, ".f32").unwrap()).unwrap();
+    assert!(all.starts_with(&earlier) && all.len() == earlier.len() / 2 * 3);
+    assert!(workspace.run(&["corpus", "list"]).good().contains("grown@2"));
+    // What has changed and not only grown is another corpus, and the name stays where it is.
+    workspace
+        .write("grown.jsonl", jsonl(&[("a", "", "cages"), ("b", "", "x"), ("c", "", "y"), ("d", "", "z")]));
+    workspace.run(&["corpus", "add", "grown.jsonl"]).bad(&["another corpus is called grown", "--name"]);
+    assert!(
+        workspace.run(&["corpus", "info", "grown"]).good().contains("passages     3"),
+        "no second one is left"
+    );
+    assert_eq!(workspace.json(&search)["corpus"]["passages"], 3);
+}
+
 #[test]
 fn the_process_that_holds_the_lock_is_named_and_a_corpus_being_built_is_not_removed() {
     let workspace = Workspace::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
@@ -20,6 +20,7 @@ use crate::report::lists::{make_folder, put};
 use crate::report::safe;
 use crate::report::thousands;
 use crate::retrieve::RetrieveError;
+use crate::retrieve::late::TokenIndex;
 use crate::work::Stop;
 use serde_json::{Value, json};
 
@@ -70,16 +71,17 @@ pub fn add(library: &Library, args: &Add) -> anyhow::Result<ExitCode> {
         return dry(&source, &meter, &stop);
     }
     let name = args.name.clone().unwrap_or_else(|| source.name());
-    match store(library, &source, &name, &meter, &stop) {
+    let stored = store(library, &source, &name, &meter, &stop);
+    for note in library.take_notes() {
+        writeln!(safe::stderr(), "parallax: {note}")?;
+    }
+    match stored {
         Err(SetupError::Corpus(BuildError::Stopped(_)) | SetupError::Terms(RetrieveError::Stopped(_))) => {
             writeln!(safe::stderr(), "parallax: stopped; run the same command again to resume")?;
             Ok(interrupted())
         }
         added => {
             print(library, &name, &added?)?;
-            for note in library.take_notes() {
-                writeln!(safe::stderr(), "parallax: {note}")?;
-            }
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -180,7 +182,8 @@ pub fn info(library: &Library, kept: &StoredCorpus) -> anyhow::Result<ExitCode> 
         writeln!(out, "built        {}", date(about.built))?;
         writeln!(out, "duplicates   {}", repeats(&about.repeats, &|ix| corpus.id(ix)))?;
     }
-    let vectors: Vec<String> = kept.vectors().into_iter().map(vectors_text).collect();
+    let vectors: Vec<String> =
+        kept.vectors().into_iter().map(|one| vectors_text(&kept.folder, one)).collect();
     writeln!(out, "vectors      {}", if vectors.is_empty() { "none".into() } else { vectors.join(", ") })?;
     let (mut words, mut fields) = (Vec::with_capacity(corpus.len()), BTreeMap::<String, u64>::new());
     for ix in corpus.places() {
@@ -276,7 +279,8 @@ pub fn list(library: &Library) -> anyhow::Result<ExitCode> {
     let mut out = safe::stdout();
     writeln!(out, "name\tpassages\tMB\tvectors\tbuilt\tfingerprint\tsource")?;
     for kept in library.stored()? {
-        let vectors: Vec<String> = kept.vectors().into_iter().map(vectors_text).collect();
+        let vectors: Vec<String> =
+            kept.vectors().into_iter().map(|one| vectors_text(&kept.folder, one)).collect();
         let (built, source) = match &kept.about {
             Some(about) => (date(about.built), about.source.display().to_string()),
             None if kept.whole => Default::default(),
@@ -417,8 +421,12 @@ pub fn remove(library: &Library, kept: &StoredCorpus, yes: bool) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-fn vectors_text((key, whole): (String, bool)) -> String {
-    if whole { key } else { format!("{key} (unfinished)") }
+fn vectors_text(folder: &Path, (key, whole): (String, bool)) -> String {
+    match TokenIndex::recall(&folder.join(format!("{key}.tokens"))) {
+        _ if !whole => format!("{key} (unfinished)"),
+        Some(recall) => format!("{key} (of tokens; finds {recall:.2} of the first ten)"),
+        None => key,
+    }
 }
 
 fn megabytes(bytes: u64) -> String {

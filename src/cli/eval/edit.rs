@@ -40,7 +40,12 @@ pub fn table(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
     let k = usize::from(common.k);
     for recipe in &lanes.recipes {
         let is_scored_here = match recipe.base {
-            Base::Bm25(_) | Base::MiniLm | Base::Custom(_) | Base::Sparse(_) | Base::Hybrid => true,
+            Base::Bm25(_)
+            | Base::MiniLm
+            | Base::Custom(_)
+            | Base::Sparse(_)
+            | Base::Late(_)
+            | Base::Hybrid => true,
             Base::Run(_) | Base::Remote(_) => false,
         };
         if !is_scored_here {

@@ -33,6 +33,8 @@ pub enum Base {
     Custom(Arc<Named>),
     /// Weights of terms by a learned sparse model.
     Sparse(Arc<Named>),
+    /// Vectors of all tokens by a model for late interaction.
+    Late(Arc<Named>),
     /// BM25 and MiniLM, fused by reciprocal rank.
     Hybrid,
     /// An engine on another machine, which compares terms or vectors of the built-in encoder.
@@ -54,7 +56,7 @@ impl Base {
         match self {
             Base::Bm25(_) => "BM25".into(),
             Base::MiniLm => "MiniLM".into(),
-            Base::Custom(named) | Base::Sparse(named) => named.title().into(),
+            Base::Custom(named) | Base::Sparse(named) | Base::Late(named) => named.title().into(),
             Base::Hybrid => "Hybrid".into(),
             Base::Remote(remote) => remote.title(),
             Base::Run(file) => file.stem(),
@@ -68,6 +70,7 @@ impl Base {
             Base::Bm25(_)
             | Base::MiniLm
             | Base::Sparse(_)
+            | Base::Late(_)
             | Base::Hybrid
             | Base::Remote(_)
             | Base::Run(_) => None,
@@ -79,7 +82,7 @@ impl Base {
         match self {
             Base::MiniLm | Base::Custom(_) => true,
             Base::Remote(remote) => remote.by == By::Vectors,
-            Base::Bm25(_) | Base::Sparse(_) | Base::Hybrid | Base::Run(_) => false,
+            Base::Bm25(_) | Base::Sparse(_) | Base::Late(_) | Base::Hybrid | Base::Run(_) => false,
         }
     }
 
@@ -88,7 +91,7 @@ impl Base {
         match self {
             Base::MiniLm | Base::Custom(_) | Base::Hybrid => true,
             Base::Remote(remote) => remote.by == By::Vectors,
-            Base::Bm25(_) | Base::Sparse(_) | Base::Run(_) => false,
+            Base::Bm25(_) | Base::Sparse(_) | Base::Late(_) | Base::Run(_) => false,
         }
     }
 
@@ -96,7 +99,7 @@ impl Base {
     pub fn reads_vectors(&self) -> bool {
         match self {
             Base::MiniLm | Base::Custom(_) | Base::Hybrid => true,
-            Base::Bm25(_) | Base::Sparse(_) | Base::Remote(_) | Base::Run(_) => false,
+            Base::Bm25(_) | Base::Sparse(_) | Base::Late(_) | Base::Remote(_) | Base::Run(_) => false,
         }
     }
 
@@ -104,7 +107,12 @@ impl Base {
     pub fn reads_terms(&self) -> bool {
         match self {
             Base::Bm25(_) | Base::Hybrid => true,
-            Base::MiniLm | Base::Custom(_) | Base::Sparse(_) | Base::Remote(_) | Base::Run(_) => false,
+            Base::MiniLm
+            | Base::Custom(_)
+            | Base::Sparse(_)
+            | Base::Late(_)
+            | Base::Remote(_)
+            | Base::Run(_) => false,
         }
     }
 
@@ -116,6 +124,7 @@ impl Base {
             | Base::MiniLm
             | Base::Custom(_)
             | Base::Sparse(_)
+            | Base::Late(_)
             | Base::Hybrid
             | Base::Run(_) => None,
         }
@@ -138,6 +147,7 @@ impl Base {
             | Base::MiniLm
             | Base::Custom(_)
             | Base::Sparse(_)
+            | Base::Late(_)
             | Base::Hybrid
             | Base::Remote(_) => None,
         }
@@ -149,6 +159,9 @@ impl Base {
             Base::Bm25(_) => Some("a projection turns vectors, and BM25 has none; try the MiniLM lane"),
             Base::Sparse(_) => Some(
                 "a projection turns vectors, and a learned sparse model weighs terms; try the MiniLM lane",
+            ),
+            Base::Late(_) => Some(
+                "a projection turns one vector, and late interaction has one for every token; try the MiniLM lane",
             ),
             Base::Run(_) => Some("a finished run has no query to project; MMR and diversifiers re-rank it"),
             Base::Remote(remote) => match (remote.by, variant) {
@@ -176,12 +189,14 @@ impl Base {
                 }
                 _ => "grf weights stems, and a learned sparse model has terms of its own; try the BM25 lane",
             }),
-            (Base::MiniLm | Base::Custom(_), kind) if kind.makes_terms() => Some(match kind {
-                Kind::Rm3 => {
-                    "rm3 makes weighted terms, and an encoder cannot read weights; try the BM25 lane"
-                }
-                _ => "grf makes weighted terms, and an encoder cannot read weights; try the BM25 lane",
-            }),
+            (Base::MiniLm | Base::Custom(_) | Base::Late(_), kind) if kind.makes_terms() => {
+                Some(match kind {
+                    Kind::Rm3 => {
+                        "rm3 makes weighted terms, and an encoder cannot read weights; try the BM25 lane"
+                    }
+                    _ => "grf makes weighted terms, and an encoder cannot read weights; try the BM25 lane",
+                })
+            }
             (Base::Remote(_), kind) if kind.makes_terms() => Some(match kind {
                 Kind::Rm3 => {
                     "rm3 weights stems of the index here, and a server has its own; try the BM25 lane"
@@ -193,6 +208,7 @@ impl Base {
                 | Base::MiniLm
                 | Base::Custom(_)
                 | Base::Sparse(_)
+                | Base::Late(_)
                 | Base::Hybrid
                 | Base::Remote(_),
                 _,
@@ -233,10 +249,10 @@ impl Recipe {
         self.base.model().map(AsRef::as_ref)
     }
 
-    /// The learned sparse model whose index it reads.
-    pub fn sparse(&self) -> Option<&Named> {
+    /// The learned sparse or late-interaction model whose index it reads.
+    pub fn indexed(&self) -> Option<&Named> {
         match &self.base {
-            Base::Sparse(named) => Some(named),
+            Base::Sparse(named) | Base::Late(named) => Some(named),
             Base::Bm25(_)
             | Base::MiniLm
             | Base::Custom(_)
@@ -263,6 +279,7 @@ impl Recipe {
             | Base::MiniLm
             | Base::Custom(_)
             | Base::Sparse(_)
+            | Base::Late(_)
             | Base::Hybrid
             | Base::Remote(_) => None,
         }
@@ -275,6 +292,7 @@ impl Recipe {
             Base::MiniLm
             | Base::Custom(_)
             | Base::Sparse(_)
+            | Base::Late(_)
             | Base::Hybrid
             | Base::Remote(_)
             | Base::Run(_) => true,
@@ -294,7 +312,7 @@ impl Recipe {
             (Base::Run(_), _) if score.abs() >= 1e3 => 0,
             _ if self.switches.ask.is_some() => 4,
             (_, Some(Kind::Perspectives)) => 4,
-            (Base::Bm25(_) | Base::Sparse(_), _) => 2,
+            (Base::Bm25(_) | Base::Sparse(_) | Base::Late(_), _) => 2,
             (Base::Remote(remote), _) if remote.by == By::Terms => 2,
             (Base::MiniLm | Base::Custom(_) | Base::Remote(_) | Base::Run(_), _) => 3,
             (Base::Hybrid, _) => 4,

@@ -98,7 +98,7 @@ mod tests {
         for entry in &crate::encode::registry::MODELS {
             let recipe: Recipe = entry.name.parse().unwrap();
             assert!(
-                matches!(recipe.base, Base::Custom(_) | Base::Sparse(_)),
+                matches!(recipe.base, Base::Custom(_) | Base::Sparse(_) | Base::Late(_)),
                 "{} is a retriever's name",
                 entry.name
             );

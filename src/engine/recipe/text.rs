@@ -101,9 +101,10 @@ fn base(text: &str) -> Result<Base, String> {
         ("hybrid", "") => Ok(Base::Hybrid),
         ("minilm" | "hybrid", _) => Err(format!("`{name}` without options of its own")),
         (lower, _) if !lower.contains(':') && registry::model(lower).is_none() => Err(unknown(name)),
-        (_, options) => custom(name, options).map(|named| match named.sparse() {
-            Some(_) => Base::Sparse(Arc::new(named)),
-            None => Base::Custom(Arc::new(named)),
+        (_, options) => custom(name, options).map(|named| match (named.is_late(), named.sparse()) {
+            (true, _) => Base::Late(Arc::new(named)),
+            (false, Some(_)) => Base::Sparse(Arc::new(named)),
+            (false, None) => Base::Custom(Arc::new(named)),
         }),
     }
 }
@@ -113,7 +114,7 @@ fn unknown(name: &str) -> String {
     let models = registry::MODELS.iter().map(|entry| entry.name);
     let hint = near(name, ["bm25", "minilm", "hybrid"].into_iter().chain(models));
     format!(
-        "bm25, minilm, hybrid, an encoder or learned sparse model that `parallax models list` names, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, \
+        "bm25, minilm, hybrid, a model that `parallax models list` names, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, \
          os:URL/INDEX or run:PATH, then switches such as +mmr@.75{hint}"
     )
 }
@@ -313,7 +314,9 @@ fn mmr(options: &str) -> Result<Mmr, String> {
             Some(("sim", "minilm")) => mmr.sim = Some("minilm"),
             Some(("sim", name)) => {
                 let known = registry::model(&name.to_ascii_lowercase());
-                let known = known.filter(|entry| entry.family.sparse.is_none()).map(|entry| entry.name);
+                let known = known
+                    .filter(|entry| entry.family.sparse.is_none() && !entry.family.late)
+                    .map(|entry| entry.name);
                 mmr.sim = Some(known.ok_or_else(|| {
                     format!("sim=minilm or sim= with a name of `parallax models list`, found `{name}`")
                 })?);
@@ -355,7 +358,9 @@ impl fmt::Display for Recipe {
         match &self.base {
             Base::Bm25(Bm25 { k1, b }) => write!(f, "bm25@k1={k1},b={b}")?,
             Base::MiniLm => f.write_str("minilm")?,
-            Base::Custom(named) | Base::Sparse(named) => f.write_str(&encoder_text(named))?,
+            Base::Custom(named) | Base::Sparse(named) | Base::Late(named) => {
+                f.write_str(&encoder_text(named))?
+            }
             Base::Hybrid => f.write_str("hybrid")?,
             Base::Remote(remote) => f.write_str(&escaped_but(&remote.to_string(), b"-_.~/:[]@="))?,
             Base::Run(file) => write!(f, "{file}")?,
@@ -404,10 +409,13 @@ fn custom(name: &str, options: &str) -> Result<Named, String> {
             _ => return Err(wrong()),
         }
     }
-    if named.sparse().is_some() && (named.query.is_some() || named.passage.is_some() || named.dim.is_some()) {
-        return Err(format!(
-            "`{name}` without query=, passage= and dim=: a learned sparse model weighs terms"
-        ));
+    if named.query.is_some() || named.passage.is_some() || named.dim.is_some() {
+        let why = match (named.is_late(), named.sparse()) {
+            (true, _) => "late interaction reads every token as the model's own files say",
+            (false, Some(_)) => "a learned sparse model weighs terms",
+            (false, None) => return Ok(named),
+        };
+        return Err(format!("`{name}` without query=, passage= and dim=: {why}"));
     }
     Ok(named)
 }

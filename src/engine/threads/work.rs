@@ -150,7 +150,7 @@ fn on_event<'a>(
     send: &'a SendReply,
 ) -> impl Fn(Event) + Sync + use<'a> {
     let models: Vec<Option<Named>> =
-        query.lanes.iter().map(|recipe| recipe.model().or(recipe.sparse()).cloned()).collect();
+        query.lanes.iter().map(|recipe| recipe.model().or(recipe.indexed()).cloned()).collect();
     move |event| {
         send(match event {
             Event::LaneReady { lane, ranking, took } => Reply::LaneReady { turn, lane, ranking, took },

@@ -551,7 +551,7 @@ fn a_wrong_reranker_is_refused_with_what_was_expected() {
 fn sparse_model(folder: &Path, options: &str) -> Result<SparseEncoder, String> {
     let place = parallax::engine::recipe::escaped(&folder.to_string_lossy());
     let recipe: Recipe = format!("path:{place}{options}").parse().unwrap_or_else(|error| panic!("{error}"));
-    let named = recipe.sparse().expect("a learned sparse lane");
+    let named = recipe.indexed().expect("a learned sparse lane");
     SparseEncoder::load(named, folder).map_err(|error| error.to_string())
 }
 

@@ -2,6 +2,7 @@
 //! and the errors for invalid models.
 
 mod families;
+mod late;
 mod refused;
 
 use std::fs;

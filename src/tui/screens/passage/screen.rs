@@ -358,7 +358,7 @@ fn explanation(app: &App, at: PassageIx, width: usize) -> Vec<Row> {
             let text = explanations::lines(reasons, &lane.ranking, &app.question, app.glyphs);
             lines.extend(text.iter().flat_map(|text| rows(text, "", width, Meaning::Muted)));
             for reason in reasons {
-                if let Explanation::Scored { met, .. } = reason
+                if let Explanation::Scored { met, .. } | Explanation::Tokens { met, .. } = reason
                     && !met.is_empty()
                 {
                     lines.extend(heat(met, width));
@@ -487,7 +487,7 @@ fn highlights(app: &App, at: PassageIx, passage: &Passage, text: &str) -> (Strin
     let lane = app.lanes.get(app.lane);
     if let Some(Ok(reasons)) = lane.and_then(|lane| app.reading.reasons(at, &lane.recipe)) {
         let close = reasons.iter().flat_map(|reason| match reason {
-            Explanation::Scored { met, .. } => Met::close(met),
+            Explanation::Scored { met, .. } | Explanation::Tokens { met, .. } => Met::close(met),
             _ => Vec::new(),
         });
         asked.extend(close.flat_map(|word| terms(&word.passage)).map(|term| term.text));
