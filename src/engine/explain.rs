@@ -184,7 +184,11 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
                         let found = compared(setup, named, query, at)?;
                         found.map(|found| Explanation::Sparse(Box::new(found)))
                     }
-                    Base::Late(named) => met(setup, named, query, at)?,
+                    Base::Late(named) => met(setup, named, query, at)?.map(|met| Explanation::Tokens {
+                        model: named.title().to_owned(),
+                        score: met.iter().map(|met| met.similarity).sum(),
+                        met,
+                    }),
                     Base::MiniLm | Base::Custom(_) => vectors(setup, list, by, merged, query, at)?,
                     // Their lists come from the steps `Fuse` and `Given`.
                     Base::Hybrid | Base::Run(_) => None,

@@ -6,13 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::explain::Explanation;
 use super::list::{LaneError, Wording};
 use super::opening::{SetupError, unusable};
 use super::setup::Setup;
 use crate::corpus::{Passage, PassageIx};
 use crate::encode::sparse::{TermWeights, proofs_of, write_passages, write_weights};
-use crate::encode::{EncodeError, LateScorer, Named, PassageScorer, Role, Source, SparseEncoder};
+use crate::encode::{EncodeError, LateScorer, Met, Named, PassageScorer, Role, Source, SparseEncoder};
 use crate::retrieve::impact::ImpactIndex;
 use crate::retrieve::late::{Codebook, TokenIndex};
 use crate::retrieve::{Hit, RetrieveError};
@@ -303,11 +302,9 @@ pub(super) fn met(
     named: &Named,
     query: &Wording,
     at: PassageIx,
-) -> Result<Option<Explanation>, LaneError> {
+) -> Result<Option<Vec<Met>>, LaneError> {
     let [text] = query.texts() else { return Ok(None) };
-    let met = setup.late_scorer(named)?.met(text, &setup.corpus.passage(at))?;
-    let score = met.iter().map(|met| met.similarity).sum();
-    Ok(Some(Explanation::Tokens { model: named.title().to_owned(), score, met }))
+    Ok(Some(setup.late_scorer(named)?.met(text, &setup.corpus.passage(at))?))
 }
 
 /// The weights of a query: of its text, or the mean of those of its texts.

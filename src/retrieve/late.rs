@@ -2,8 +2,8 @@
 //! of 4 bits a number (ColBERTv2, Santhanam et al., NAACL 2022), searched through the centroids (PLAID, Santhanam et al., CIKM 2022).
 //!
 //! A search compares the query's tokens with the centroids. Passages with a token at one of the nearest [`PROBES`] centroids of any query
-//! token are scored by the centroids of their tokens alone, and the best of these by their tokens' stored vectors. Passages that are
-//! nowhere near are not looked at, so a list may miss some: [`TokenIndex::recall`] says how many, measured when the index was made.
+//! token are scored by the centroids of their tokens alone, and the best of these by their tokens' stored vectors. So a list may miss some:
+//! [`TokenIndex::recall`] says how many, measured when the index was made.
 //!
 //! ```text
 //! magic, hash of the model's key                          8 + 32 bytes
@@ -86,9 +86,8 @@ impl Codebook {
                 let sum = &mut sums[place * dimensions..(place + 1) * dimensions];
                 sum.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
             }
-            for (centroid, sum) in
-                centroids.chunks_exact_mut(dimensions).zip(sums.chunks_exact_mut(dimensions))
-            {
+            let sums = sums.chunks_exact_mut(dimensions);
+            for (centroid, sum) in centroids.chunks_exact_mut(dimensions).zip(sums) {
                 // A centroid that no vector is nearest to stays where it is.
                 if unit(sum) {
                     centroid.copy_from_slice(sum);
@@ -100,7 +99,7 @@ impl Codebook {
             .step_by(sample.len().div_ceil(4_096))
             .flat_map(|own| {
                 let at = nearest(&centroids, own) * dimensions;
-                own.iter().zip(&centroids[at..at + dimensions]).map(|(x, c)| x - c).collect::<Vec<_>>()
+                own.iter().zip(&centroids[at..]).map(|(x, c)| x - c).collect::<Vec<_>>()
             })
             .collect();
         residuals.sort_unstable_by(f32::total_cmp);
@@ -123,9 +122,8 @@ impl Codebook {
         let mut out = (tokens.len() as u32).to_le_bytes().to_vec();
         for own in tokens {
             if own.len() != self.dimensions {
-                let [expected, found] =
-                    [self.dimensions, own.len()].map(|n| format!("{n} numbers of a token"));
-                return Err(ModelError::Shape { expected, found });
+                let shape = |n: usize| format!("{n} numbers of a token");
+                return Err(ModelError::Shape { expected: shape(self.dimensions), found: shape(own.len()) });
             }
             let place = nearest(&self.centroids, own);
             out.extend((place as u16).to_le_bytes());
@@ -253,7 +251,7 @@ impl TokenIndex {
             file.write_all(&recall.to_le_bytes())?;
             file.sync_all()?;
             fs::remove_file(sums_path(&building))?;
-            // The checksums stand there first: an index without them would pass for a damaged one.
+            // First, since an index without checksums would pass for a damaged one.
             sum_file(&building, place)?;
             move_file(&building, place)
         };
@@ -334,8 +332,11 @@ impl TokenIndex {
         let (tokens, size) = (self.tokens(passage as usize), self.book.bytes() - 2);
         let at = |token: usize| self.places.residuals + size * token;
         let residuals = self.part(at(tokens.start)..at(tokens.end))?.chunks_exact(size);
-        let decode = |(place, residual)| self.book.decode(place, residual);
-        Ok(self.places_of(&tokens)?.zip(residuals).map(decode).collect())
+        Ok(self
+            .places_of(&tokens)?
+            .zip(residuals)
+            .map(|(at, residual)| self.book.decode(at, residual))
+            .collect())
     }
 
     /// The vectors of any text's tokens, rounded as those of passages are.
@@ -374,7 +375,7 @@ impl TokenIndex {
             .chunks_exact(self.book.dimensions)
             .flat_map(|centroid| query.iter().map(|own| dot(own, centroid)))
             .collect();
-        let near = self.near(&products, query.len())?;
+        let enough = (depth * 4).max(FEWEST);
         let rough = |at: &u32| {
             let mut best = vec![f32::NEG_INFINITY; query.len()];
             for place in self.places_of(&self.tokens(*at as usize))? {
@@ -383,15 +384,12 @@ impl TokenIndex {
             }
             Ok(best.iter().sum())
         };
-        let kept = scored(corpus, &near, (depth * 4).max(FEWEST), stop, rough)?;
+        let kept = scored(corpus, &self.near(&products, query.len(), enough)?, enough, stop, rough)?;
         let kept: Vec<u32> = kept.into_iter().map(|hit| hit.passage.0).collect();
         scored(corpus, &kept, depth, stop, |at| Ok(max_sim(query, &self.passage(PassageIx(*at))?)))
     }
 
-    /// As [`TokenIndex::search`], over all passages.
-    ///
-    /// # Errors
-    /// As for [`TokenIndex::search`].
+    /// As [`TokenIndex::search`], and with its errors, over all passages.
     pub fn search_all(
         &self,
         corpus: &Corpus,
@@ -404,30 +402,34 @@ impl TokenIndex {
         scored(corpus, &all, depth, stop, |at| Ok(max_sim(query, &self.passage(PassageIx(*at))?)))
     }
 
-    /// The passages with a token at one of the nearest centroids of a query token, ascending.
-    fn near(&self, products: &[f32], asked: usize) -> Result<Vec<u32>, RetrieveError> {
+    /// The passages with a token at one of the nearest centroids of a query token, ascending; at more of them while that gives fewer than
+    /// `least`.
+    fn near(&self, products: &[f32], asked: usize, least: usize) -> Result<Vec<u32>, RetrieveError> {
         let centroids = self.book.centroids.len() / self.book.dimensions;
-        let mut probed = vec![false; centroids];
-        let (mut order, probes): (Vec<usize>, _) = ((0..centroids).collect(), PROBES.min(centroids));
-        for token in 0..asked {
-            let product = |place: usize| products[place * asked + token];
-            order.select_nth_unstable_by(probes - 1, |a, b| {
-                product(*b).total_cmp(&product(*a)).then(a.cmp(b))
-            });
-            order[..probes].iter().for_each(|place| probed[*place] = true);
-        }
-        let mut found = vec![false; self.passages];
-        for place in (0..centroids).filter(|place| probed[*place]) {
-            let first = |place: usize| {
-                self.places.entries + 4 * long(&self.map, self.places.lists + 8 * place) as usize
-            };
-            for four in self.part(first(place)..first(place + 1))?.as_chunks::<4>().0 {
-                if let Some(found) = found.get_mut(u32::from_le_bytes(*four) as usize) {
-                    *found = true;
+        let (mut order, mut found) = ((0..centroids).collect::<Vec<_>>(), vec![false; self.passages]);
+        let mut probes = PROBES.min(centroids);
+        loop {
+            let mut probed = vec![false; centroids];
+            for token in 0..asked {
+                let product = |place: &usize| products[place * asked + token];
+                order.select_nth_unstable_by(probes - 1, |a, b| {
+                    product(b).total_cmp(&product(a)).then(a.cmp(b))
+                });
+                order[..probes].iter().for_each(|place| probed[*place] = true);
+            }
+            for place in (0..centroids).filter(|place| probed[*place]) {
+                let at = |place: usize| long(&self.map, self.places.lists + 8 * place) as usize;
+                let [from, to] = [at(place), at(place + 1)].map(|entry| self.places.entries + 4 * entry);
+                for four in self.part(from..to)?.as_chunks::<4>().0 {
+                    found.get_mut(u32::from_le_bytes(*four) as usize).into_iter().for_each(|one| *one = true);
                 }
             }
+            let near: Vec<u32> = (0..self.passages as u32).filter(|at| found[*at as usize]).collect();
+            if near.len() >= least || probes == centroids {
+                return Ok(near);
+            }
+            probes = (2 * probes).min(centroids);
         }
-        Ok((0..self.passages as u32).filter(|at| found[*at as usize]).collect())
     }
 
     fn measured(&self, corpus: &Corpus, trial: &[Vec<Vec<f32>>], stop: &Stop) -> Result<f32, RetrieveError> {
@@ -444,11 +446,9 @@ impl TokenIndex {
 
 /// Writes the index with a recall of 0. In memory are 2 bytes a token, 8 a passage, and the lists.
 fn write(tokens: &Path, book: &Codebook, (key, passages): (&str, usize), to: &Path) -> io::Result<()> {
-    let (dimensions, size) = (book.dimensions, 2 + book.dimensions.div_ceil(2));
-    let centroids = book.centroids.len() / dimensions;
+    let (size, centroids) = (book.bytes(), book.centroids.len() / book.dimensions);
     let (mut firsts, mut nearest) = (vec![0u64], Vec::<u8>::new());
-    let mut lists: Vec<Vec<u32>> = vec![Vec::new(); centroids];
-    let mut lost = false;
+    let (mut lists, mut lost) = (vec![Vec::<u32>::new(); centroids], false);
     each_item(tokens, size, &mut |passage, bytes| {
         for token in bytes.chunks_exact(size) {
             nearest.extend(&token[..2]);
@@ -464,13 +464,13 @@ fn write(tokens: &Path, book: &Codebook, (key, passages): (&str, usize), to: &Pa
         return Err(io::Error::other("a token has no centroid"));
     }
     if firsts.len() != passages + 1 {
-        let found = firsts.len() - 1;
-        return Err(io::Error::other(format!("the tokens are of {found} passages, expected {passages}")));
+        let reason = format!("the tokens are of {} passages, expected {passages}", firsts.len() - 1);
+        return Err(io::Error::other(reason));
     }
     let mut out = BufWriter::with_capacity(1 << 20, File::create(to)?);
     out.write_all(MAGIC)?;
     out.write_all(blake3::hash(key.as_bytes()).as_bytes())?;
-    for number in [passages, nearest.len() / 2, dimensions, centroids] {
+    for number in [passages, nearest.len() / 2, book.dimensions, centroids] {
         out.write_all(&(number as u64).to_le_bytes())?;
     }
     out.write_all(&0f32.to_le_bytes())?;

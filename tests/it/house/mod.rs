@@ -356,6 +356,7 @@ fn only_the_reader_of_inputs_opens_what_a_user_names() {
         "src/encode/sparse.rs",
         "src/encode/vectors.rs",
         "src/retrieve/impact.rs",
+        "src/retrieve/late.rs",
         "src/web/store.rs",
         "src/cli/job.rs",
     ];
