@@ -134,7 +134,7 @@ mod tests {
             ("bm52", "did you mean `bm25`?"),
             ("bm25+mrr", "found `mrr`; did you mean `mmr`?"),
             ("bm25+perspective@2", "did you mean `perspectives`?"),
-            ("lexical", "expected bm25, minilm, hybrid, an encoder"),
+            ("lexical", "expected bm25, minilm, hybrid, a model"),
             ("bm25@k2=1", "k1=NUMBER"),
             ("bm25@b=1.5", "0 to 1"),
             ("bm25@k1=nan", "k1=NUMBER"),
