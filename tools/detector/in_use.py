@@ -125,7 +125,9 @@ def tables(a):
 def ignored(name, target):
     """The lines that an ignored test prints, split at the bars."""
     command = ["cargo", "test", "--all-features", *target, name, "--", "--ignored", "--nocapture", "--test-threads=1"]
-    return [line.split(" | ") for line in run(command, {**os.environ, "CARGO_TERM_COLOR": "never"}).splitlines()]
+    # the first line that a test prints stands behind its name
+    lines = (line.removeprefix(f"test {line[5:].split(' ')[0]} ... ") for line in run(command, {**os.environ, "CARGO_TERM_COLOR": "never"}).splitlines())
+    return [line.split(" | ") for line in lines]
 
 
 def intervals(a):
