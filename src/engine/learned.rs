@@ -15,6 +15,7 @@ use crate::encode::{EncodeError, LateScorer, Met, Named, PassageScorer, Role, So
 use crate::retrieve::impact::ImpactIndex;
 use crate::retrieve::late::{Codebook, TokenIndex};
 use crate::retrieve::{Hit, RetrieveError};
+use crate::storage::FileLock;
 use crate::storage::checked::Damaged;
 use crate::vector::max_sim;
 use crate::work::{Job, OnProgress, Progress, Stop, Stopped, on_all};
@@ -78,6 +79,24 @@ impl Setup {
         Err(None)
     }
 
+    /// Where a file of this name that is derived from the corpus lies.
+    pub(super) fn place(&self, name: &str) -> PathBuf {
+        self.folder.clone().unwrap_or_else(|| self.library.folder(&self.corpus.fingerprint)).join(name)
+    }
+
+    /// Locks the corpus while a derived file is made, and makes the file's folder.
+    pub(super) fn lock_to_make(
+        &self,
+        place: &Path,
+        on_progress: OnProgress<'_>,
+        stop: &Stop,
+    ) -> Result<FileLock, SetupError> {
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder).map_err(unusable(folder))?;
+        }
+        Ok(self.library.lock(&self.corpus.fingerprint, on_progress, stop)?)
+    }
+
     /// Whether the corpus has its vectors by an encoder, or its index by another model; `None` is the built-in encoder.
     ///
     /// # Errors
@@ -103,10 +122,7 @@ impl Setup {
     ) -> Result<(), SetupError> {
         let encoder = self.sparse_encoder(named)?;
         let place = self.impacts_place(&encoder);
-        if let Some(folder) = place.parent() {
-            fs::create_dir_all(folder).map_err(unusable(folder))?;
-        }
-        let _lock = self.library.lock(&self.corpus.fingerprint, on_progress, stop)?;
+        let _lock = self.lock_to_make(&place, on_progress, stop)?;
         if self.impacts(named)?.is_some() {
             return Ok(());
         }
@@ -122,8 +138,7 @@ impl Setup {
     }
 
     fn impacts_place(&self, encoder: &SparseEncoder) -> PathBuf {
-        let folder = self.folder.clone().unwrap_or_else(|| self.library.folder(&self.corpus.fingerprint));
-        folder.join(format!("{}.impact", encoder.key()))
+        self.place(&format!("{}.impact", encoder.key()))
     }
 
     /// A model for late interaction.
@@ -176,10 +191,7 @@ impl Setup {
         }
         let model = self.late_scorer(named)?;
         let place = self.tokens_place(&model);
-        if let Some(folder) = place.parent() {
-            fs::create_dir_all(folder).map_err(unusable(folder))?;
-        }
-        let _lock = self.library.lock(&self.corpus.fingerprint, on_progress, stop)?;
+        let _lock = self.lock_to_make(&place, on_progress, stop)?;
         if self.tokens(named)?.is_some() {
             return Ok(());
         }
@@ -242,8 +254,7 @@ impl Setup {
     }
 
     fn tokens_place(&self, model: &LateScorer) -> PathBuf {
-        let folder = self.folder.clone().unwrap_or_else(|| self.library.folder(&self.corpus.fingerprint));
-        folder.join(format!("{}.tokens", model.key()))
+        self.place(&format!("{}.tokens", model.key()))
     }
 }
 

@@ -1,14 +1,13 @@
 //! The parts of a [`Setup`], each opened once, when first needed: the term index, encoders and vectors, the detector, the labels.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::judge::MANY;
 use super::judge::Shares;
 use super::learned::if_there;
-use super::opening::{EncoderSlot, SetupError, load_detector, unusable, with_threshold};
+use super::opening::{EncoderSlot, SetupError, load_detector, with_threshold};
 use super::recipe::{Mmr, Recipe, Rerank};
 use super::setup::{Setup, statements};
 use super::threads::LabelsChanged;
@@ -156,10 +155,7 @@ impl Setup {
         }
         let encoder = self.encoder(model)?;
         let place = self.vectors_place(encoder.key());
-        if let Some(folder) = place.parent() {
-            fs::create_dir_all(folder).map_err(unusable(folder))?;
-        }
-        let _lock = self.library.lock(&self.corpus.fingerprint, on_progress, stop)?;
+        let _lock = self.lock_to_make(&place, on_progress, stop)?;
         if self.vectors(model)?.is_none() {
             carry_over(&self.library, &self.corpus, &place, on_progress, stop)?;
             embed(&self.corpus, encoder.as_ref(), &place, &self.models, on_progress, stop)?;
@@ -268,8 +264,7 @@ impl Setup {
     }
 
     fn vectors_place(&self, key: &str) -> PathBuf {
-        let folder = self.folder.clone().unwrap_or_else(|| self.library.folder(&self.corpus.fingerprint));
-        folder.join(format!("{key}.f32"))
+        self.place(&format!("{key}.f32"))
     }
 }
 

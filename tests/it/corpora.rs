@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -299,6 +299,36 @@ fn a_corpus_that_has_grown_keeps_its_name_and_its_vectors() {
         "no second one is left"
     );
     assert_eq!(workspace.json(&search)["corpus"]["passages"], 3);
+}
+
+#[test]
+fn damaged_vectors_of_an_earlier_corpus_are_not_taken_over_but_computed() {
+    let workspace = Workspace::new();
+    let passages =
+        [("a", "", "zoos keep wolves"), ("b", "", "bears sleep"), ("c", "", "wolves hunt at night")];
+    workspace.write("grown.jsonl", jsonl(&passages[..2]));
+    let search = ["search", "wolves", "--corpus", "grown.jsonl", "--lanes", "minilm"];
+    workspace.run(&search).good();
+    let vectors = |workspace: &Workspace| -> Vec<PathBuf> {
+        let folders = workspace.corpora().into_iter().filter(|path| path.is_dir());
+        let files =
+            folders.flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+        files.filter(|path| path.extension().is_some_and(|end| end == "f32")).collect()
+    };
+    let [earlier] = vectors(&workspace).try_into().unwrap();
+    let mut bytes = fs::read(&earlier).unwrap();
+    bytes[4] ^= 1;
+    fs::write(&earlier, &bytes).unwrap();
+    workspace.write("grown.jsonl", jsonl(&passages));
+    workspace.run(&search).good();
+    let whole = Workspace::new();
+    whole.write("grown.jsonl", jsonl(&passages));
+    whole.run(&search).good();
+    let rows = |workspace: &Workspace| {
+        let all = vectors(workspace).into_iter().map(|path| fs::read(path).unwrap());
+        all.max_by_key(Vec::len).unwrap()
+    };
+    assert!(rows(&workspace) == rows(&whole));
 }
 
 #[test]

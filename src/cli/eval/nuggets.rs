@@ -24,7 +24,7 @@ use crate::report::lists::{make_folder, put};
 use crate::report::means::{Values, rows};
 use crate::report::safe;
 use crate::report::table::{Cell, Head, Row, Table};
-use crate::work::{Job, Progress, Stop};
+use crate::work::{Progress, Stop};
 
 /// The measures of a lane: all, vital and weighted recall, those of either side, and how many only this lane brings.
 const COLUMNS: [&str; 6] = ["Nuggets", "Vital", "Weighted", "Nuggets-1", "Nuggets-2", "only"];
@@ -327,7 +327,7 @@ fn matching(args: &Eval, folder: &Path) -> anyhow::Result<Option<Table>> {
         for part in parts {
             for group in groups(folder, part)? {
                 let texts: Vec<&str> = group.texts.iter().map(String::as_str).collect();
-                let progress = |progress: Progress| meter.show(Progress { job: Job::Embedding, ..progress });
+                let progress = |progress| meter.show(progress);
                 match embedded(&encoder, &threads, &texts, &progress, &stop) {
                     Err(error) if error.is_stop() => return Ok(None),
                     rows => all.push((group, rows?)),
