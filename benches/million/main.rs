@@ -3,12 +3,14 @@
 //! ```text
 //! PARALLAX_DATA=DATA PARALLAX_MILLION=FOLDER cargo bench --bench million
 //! PARALLAX_PYTHON=python …                     # with faiss-cpu and bm25s, as tools/million/peers.py says
+//! PARALLAX_MILLION_PASSAGES=10000000 …         # more or fewer, in a folder of their own
 //! PARALLAX_MILLION_TERMS=1 …                   # BM25 alone: no vectors are made; give it a folder of its own
 //! ```
 //!
 //! DATA holds `contentious-wiki` and `arguments-pro-con`. Some 5 GB are made in FOLDER and stored for the next run, but for the
 //! index and the vectors' codes, which are built anew to be measured.
 
+mod bytes;
 mod grow;
 
 use std::error::Error;
@@ -26,7 +28,12 @@ use parallax::retrieve::{Hit, Retriever};
 use parallax::vector::dot;
 use parallax::work::{Job, Stop};
 
-const PASSAGES: usize = 1_000_000;
+/// Of `PARALLAX_MILLION_PASSAGES`, where it is set.
+fn passages() -> usize {
+    let wanted = std::env::var("PARALLAX_MILLION_PASSAGES").ok();
+    wanted.and_then(|wanted| wanted.parse().ok()).unwrap_or(1_000_000)
+}
+
 const ROUNDS: usize = 3;
 const DEPTH: usize = 100;
 /// Questions whose lists are compared with those of scoring every vector.
@@ -116,7 +123,7 @@ fn make(data: &Path, folder: &Path, with_vectors: bool) -> Outcome<()> {
             grow::Line { id: passage.id, title: passage.title, text: passage.text }
         }));
     }
-    Ok(grow::grow(&lines, &rows, rows.len() / lines.len(), PASSAGES, folder)?)
+    Ok(grow::grow(&lines, &rows, rows.len() / lines.len(), passages(), folder)?)
 }
 
 /// Seconds of all cores that this process has had.
@@ -220,6 +227,7 @@ fn queries(folder: &Path) -> Outcome<Vec<Vec<f32>>> {
 struct Opened {
     terms: TermRetriever,
     dense: DenseRetriever,
+    vectors: Arc<Vectors>,
 }
 
 fn open(folder: &Path) -> Outcome<(Opened, Duration)> {
@@ -233,8 +241,8 @@ fn open(folder: &Path) -> Outcome<(Opened, Duration)> {
     let vectors = setup.vectors(None)?.ok_or("there are no vectors")?;
     let took = took + began.elapsed();
     let terms = TermRetriever::new(Arc::clone(&setup.corpus), index, Bm25::default());
-    let dense = DenseRetriever::new(Arc::clone(&setup.corpus), encoder, vectors);
-    Ok((Opened { terms, dense }, took))
+    let dense = DenseRetriever::new(Arc::clone(&setup.corpus), encoder, Arc::clone(&vectors));
+    Ok((Opened { terms, dense, vectors }, took))
 }
 
 /// The median and the 99th percentile of all times, and the median of each question's best: other programs disturb that the least.
@@ -287,7 +295,7 @@ fn measure(folder: &Path) -> Outcome<Ours> {
         &format!("{:.0} ms", starts[2].as_secs_f64() * 1e3),
         "≤ 200 ms",
     );
-    let (Opened { terms, dense }, _) = open(folder)?;
+    let (Opened { terms, dense, vectors }, _) = open(folder)?;
     let (queries, stop) = (queries(folder)?, Stop::never());
     let texts = std::fs::read_to_string(folder.join("questions.txt"))?;
     let texts: Vec<&str> = texts.lines().collect();
@@ -318,6 +326,15 @@ fn measure(folder: &Path) -> Outcome<Ours> {
         &dense_times.shown(),
         "p50 ≤ 25 ms",
     );
+    let bytes = bytes::Bytes::of(&vectors)?;
+    let scanned = Times::of(queries.len(), |i| {
+        std::hint::black_box(bytes.scan(&queries[i], DEPTH));
+        Ok(Vec::new())
+    })?;
+    report("  every byte of every code scanned, best / p50 / p99", &scanned.shown(), "");
+    let ratio = format!("{:.2}, {:.2}", dense_times.best / scanned.best, dense_times.median / scanned.median);
+    report("  the search takes of that, best and p50", &ratio, "≤ .5");
+    drop(bytes);
     scans.sort_unstable_by(f64::total_cmp);
     report("  every f32 row read (pap-plus, cast-plus), p50", &format!("{:.0} ms", scans[compared / 2]), "");
     Ok(Ours { dense: dense_times, terms: term_times(&terms, &texts)? })
@@ -325,7 +342,7 @@ fn measure(folder: &Path) -> Outcome<Ours> {
 
 /// Asks everything once, and says how much memory that took.
 fn ask(folder: &Path) -> Outcome<()> {
-    let (Opened { terms, dense }, _) = open(folder)?;
+    let (Opened { terms, dense, .. }, _) = open(folder)?;
     for query in queries(folder)? {
         dense.nearest(&query, DEPTH, &Stop::never())?;
     }

@@ -1,16 +1,17 @@
 //! Dense retrieval: the dot product of vectors, over every passage, exactly.
 //!
-//! In large corpora the codes are scanned first. They bound each product, and every passage whose upper bound reaches the depth-th
-//! best lower bound is scored by its vector. No other can be among the best, so the list equals, to the last bit, the one that
-//! scoring all vectors gives.
+//! In large corpora the codes come first, in two passes: a third of every code, then the rest of those in reach. They bound each product, and
+//! every passage whose upper bound reaches the depth-th best lower bound is scored by its vector. No other can be among the best, so
+//! the list equals, to the last bit, the one that scoring all vectors gives.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::{Hit, RetrieveError, Retriever, top};
 use crate::corpus::{Corpus, PassageIx};
-use crate::encode::{Codes, Encoder, Role, Vectors};
+use crate::encode::{Codes, Direction, Encoder, Outline, Role, Vectors};
 use crate::vector::dot;
 use crate::work::{Stop, Stopped, on_cores};
 
@@ -61,7 +62,11 @@ impl DenseRetriever {
         score: impl Fn(&[f32]) -> f32 + Sync,
     ) -> Result<Vec<Hit>, RetrieveError> {
         let Some(codes) = self.vectors.codes() else { return self.best(depth, stop, score) };
-        let rows = match candidates(codes, &codes.direction(direction, slack), depth, stop)? {
+        let found = match codes.direction(direction, slack) {
+            Ok(along) => candidates(codes, &along, depth, stop)?,
+            Err(error) => Err(error),
+        };
+        let rows = match found {
             Ok(rows) => rows,
             Err(error) => {
                 // The vectors give the same list; it only takes longer.
@@ -117,35 +122,62 @@ impl DenseRetriever {
 /// The rows that can be among the `depth` best, in order; an error of the codes if they are damaged.
 fn candidates(
     codes: &Codes,
-    direction: &crate::encode::Direction,
+    direction: &Direction,
     depth: usize,
     stop: &Stop,
 ) -> Result<std::io::Result<Vec<u32>>, Stopped> {
     // At least `depth` rows score this much.
     let sure = Mutex::new(f32::NEG_INFINITY);
-    let batches = codes.len().div_ceil(BATCH);
-    let found = on_cores(batches, stop, |i| {
+    let blocks: Vec<_> = codes.blocks().collect();
+    let found = on_cores(blocks.len(), stop, |i| {
         let least = *sure.lock();
-        let mut found = Vec::new();
-        codes.bounds(direction, i * BATCH..(i + 1) * BATCH, |row, low, high| {
-            // NaN bounds exclude nothing.
-            if high >= least || high.is_nan() {
-                found.push(Bounded { row: row as u32, low, high });
-            }
-        })?;
+        let found = in_block(codes, direction, blocks[i].clone(), depth, least)?;
         let least = lowest_of_best(&found, depth);
         let mut sure = sure.lock();
         *sure = sure.max(least);
         Ok(found)
     });
-    if found.len() < batches {
+    if found.len() < blocks.len() {
         return Err(Stopped);
     }
     Ok(found.into_iter().collect::<std::io::Result<Vec<_>>>().map(|found| {
         let found = found.concat();
         let least = lowest_of_best(&found, depth);
-        found.iter().filter(|row| row.high >= least || row.high.is_nan()).map(|row| row.row).collect()
+        found.iter().filter(|row| reaches(row.high, least)).map(|row| row.row).collect()
     }))
+}
+
+/// The rows of a block that can be among the `depth` best if as many score at least `least`, in order.
+fn in_block(
+    codes: &Codes,
+    direction: &Direction,
+    block: Range<usize>,
+    depth: usize,
+    least: f32,
+) -> std::io::Result<Vec<Bounded>> {
+    let mut outlines = codes.outlines(direction, block)?;
+    outlines.retain(|outline| reaches(outline.high(), least));
+    let bound = |outline: &Outline| {
+        let (low, high) = codes.bounds(direction, *outline)?;
+        Ok(Bounded { row: outline.row as u32, low, high })
+    };
+    let mut least = least;
+    if depth > 0 && outlines.len() / 2 > depth {
+        // Those that promise most raise the bar for the others.
+        outlines.select_nth_unstable_by(depth - 1, |a, b| b.high().total_cmp(&a.high()));
+        let best = outlines[..depth].iter().map(bound).collect::<std::io::Result<Vec<_>>>()?;
+        least = least.max(lowest_of_best(&best, depth));
+    }
+    outlines.retain(|outline| reaches(outline.high(), least));
+    outlines.sort_unstable_by_key(|outline| outline.row);
+    let mut found = outlines.iter().map(bound).collect::<std::io::Result<Vec<_>>>()?;
+    found.retain(|row| reaches(row.high, least));
+    Ok(found)
+}
+
+/// Whether a row with this upper bound can score so much; NaN bounds exclude nothing.
+fn reaches(high: f32, least: f32) -> bool {
+    high >= least || high.is_nan()
 }
 
 /// The depth-th greatest lower bound; negative infinity if there are fewer rows.
