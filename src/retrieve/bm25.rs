@@ -149,7 +149,7 @@ impl TermRetriever {
             }
             // What was met has at most the weights that were scanned.
             if remaining[scanned] < remaining[0] / 2.0 {
-                bar.raise(slack * nth_best(&met, &scores, depth));
+                bar.raise(slack * nth_best(&met, &scores, depth, remaining[0]));
             }
             if remaining[scanned] < slack * bar.get() {
                 break;
@@ -168,7 +168,7 @@ impl TermRetriever {
             }
             scanned += 1;
         }
-        bar.raise(slack * nth_best(&met, &scores, depth));
+        bar.raise(slack * nth_best(&met, &scores, depth, remaining[0]));
         let in_reach =
             |at: u32, scores: &[f32], from: usize| scores[at as usize] + remaining[from] >= slack * bar.get();
         met.retain(|at| in_reach(*at, &scores, scanned));
@@ -315,13 +315,24 @@ impl Bar {
     }
 }
 
-/// The `depth`-th best score of some documents; 0 if there are fewer.
-fn nth_best(documents: &[u32], scores: &[f32], depth: usize) -> f32 {
-    let mut scores: Vec<f32> = documents.iter().map(|at| scores[*at as usize]).collect();
-    match depth.checked_sub(1) {
-        Some(last) if last < scores.len() => *scores.select_nth_unstable_by(last, |a, b| b.total_cmp(a)).1,
-        _ => 0.0,
+/// A score that `depth` of some documents reach, near the `depth`-th best; 0 if there are fewer. `most` is a score that none exceeds.
+fn nth_best(documents: &[u32], scores: &[f32], depth: usize, most: f32) -> f32 {
+    const STEPS: usize = 1_024;
+    if depth == 0 || documents.len() < depth || most <= 0.0 {
+        return 0.0;
     }
+    let mut counts = [0u32; STEPS];
+    let step = (STEPS - 1) as f32 / most;
+    for document in documents {
+        counts[((scores[*document as usize] * step) as usize).min(STEPS - 1)] += 1;
+    }
+    let mut reached = 0;
+    let at = counts.iter().rposition(|count| {
+        reached += *count as usize;
+        reached >= depth
+    });
+    // One step less, for what rounding may have lifted over an edge.
+    at.map_or(0.0, |at| at.saturating_sub(1) as f32 / step)
 }
 
 /// How often a term occurs in a document, if it does; documents must ascend from call to call.
