@@ -378,7 +378,7 @@ fn the_footer_of_a_small_comparison_names_the_way_back() {
 
 #[test]
 fn curves_and_the_plane_of_a_projection_are_pictures_of_their_own() {
-    use parallax::tui::pages::page;
+    use parallax::tui::page::page;
     let plot = |app: &App| page(app.screen).plot(app);
     let sweep = plot(&tuning(140, 40, 0)).unwrap();
     assert!(
@@ -421,7 +421,7 @@ fn the_page_of_detectors_shows_risk_over_coverage_on_the_labelled_passages() {
             && shown.contains("5 labelled passages"),
         "{shown}"
     );
-    let picture = parallax::tui::pages::page(app.screen).plot(&app).unwrap();
+    let picture = parallax::tui::page::page(app.screen).plot(&app).unwrap();
     assert!(picture.contains("share of these that are wrong"), "{picture}");
 }
 
@@ -524,8 +524,9 @@ fn late_interaction_shows_which_word_of_the_query_met_which_of_the_passage() {
         met("", "animals", 0.6),
     ];
     let (study, at, recipe) = (app.studies, PassageIx(0), app.lanes[0].recipe.clone());
-    let explanations =
-        Ok(vec![Explanation::Scored { model: "colbertv2".into(), score: 3.88, was: (4, 100), met }]);
+    let scored =
+        Explanation::Scored { model: "colbertv2".into(), score: 3.88, was: (4, 100), met: met.clone() };
+    let explanations = Ok(vec![scored]);
     update(&mut app, Msg::Engine(Reply::Explained { study, recipe, at, explanations }));
     looks("why-late", &app, COLOURED);
     let text = frame(&app, COLOURED).unwrap().dump(false);
@@ -536,6 +537,12 @@ fn late_interaction_shows_which_word_of_the_query_met_which_of_the_passage() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    // The same, as a lane of its own.
+    app.lanes[0].recipe = "colbertv2".parse().unwrap();
+    let (study, recipe) = (app.studies, app.lanes[0].recipe.clone());
+    let explanations = Ok(vec![Explanation::Tokens { model: "colbertv2".into(), score: 3.88, met }]);
+    update(&mut app, Msg::Engine(Reply::Explained { study, recipe, at, explanations }));
+    looks("why-late-lane", &app, COLOURED);
 }
 
 #[test]
