@@ -21,24 +21,39 @@ CLASSES = ["supports", "opposes", "neither"]
 
 class Linear(nn.Linear):
     """A product of which the graph computes the `wide` columns apart, in f32: what they read is far larger than the rest, so one scale for
-    all would leave nothing of the others."""
-    plain, wide = False, []
+    all would leave nothing of the others. `even` divides what the others read and multiplies their weights, so that all are of about one size
+    (SmoothQuant)."""
+    plain, wide, even = False, [], None
 
     def forward(self, x):
-        if self.plain and self.wide:
-            return (x * self.rest) @ self.inner + self.bias + x.index_select(-1, torch.tensor(self.wide)) @ self.outer
+        if self.plain and (self.wide or self.even is not None):
+            y = self.of_even(x * self.rest)
+            return y + x.index_select(-1, torch.tensor(self.wide)) @ self.outer if self.wide else y
         return super().forward(x)
+
+    def of_even(self, x):
+        return x @ self.inner + self.bias
 
     def be_plain(self, on):
         """For the graph: the wide columns and the others as two products, with weights of their own."""
         self.plain = on
-        if not on:
-            self.rest = self.inner = self.outer = None
-        elif self.wide:
+        self.rest = self.inner = self.outer = None
+        if on and (self.wide or self.even is not None):
             kept = lambda x: nn.Parameter(x.contiguous(), requires_grad=False)
-            rest, w = torch.ones(self.in_features), self.weight.detach()
+            even, w = torch.ones(self.in_features) if self.even is None else self.even, self.weight.detach()
+            rest = 1 / even
             rest[self.wide] = 0
-            self.rest, self.inner, self.outer = kept(rest), kept((w * rest).T), kept(w[:, self.wide].T)
+            self.rest, self.inner = kept(rest), kept((w * even * (rest > 0)).T)
+            self.outer = kept(w[:, self.wide].T) if self.wide else None
+
+    def be_even(self, read, *same):
+        """`read`: the largest that every column reads; `same`: products that read the same."""
+        w = torch.stack([x.weight.detach().abs().amax(0) for x in (self, *same)]).amax(0)
+        even = (read.clamp(min=1e-3 * read.max()) / w.clamp(min=1e-3 * w.max())).sqrt()
+        others = torch.ones_like(even)
+        others[self.wide] = 0
+        for x in (self, *same):
+            x.even = even / (even.log() * others).sum().div(others.sum()).exp()
 
 
 def products(m):
@@ -68,7 +83,12 @@ class Layer(nn.Module):
             (b, l, _), pad = x.shape, lambda y: y
         if self.some is not None and bias.shape[1] > 1:
             bias = bias.index_select(1, self.some)
-        q, k, v = (pad(f(x)).view(b, l, len(self.heads), self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
+        of = [self.q, self.k, self.v]
+        if plain and self.q.even is not None:   # divided once for all three
+            y, of = x * self.q.rest, [f.of_even for f in of]
+        else:
+            y = x
+        q, k, v = (pad(f(y)).view(b, l, len(self.heads), self.size).transpose(1, 2) for f in of)
         if plain:
             w = torch.softmax(q @ k.transpose(-1, -2) * (self.size ** -0.5) + bias, -1)
             y = w @ v
@@ -122,7 +142,7 @@ class Encoder(nn.Module):
     def begin(self, input_ids, attention_mask, token_type_ids):
         """What the first layer reads, and what every layer must know of the batch. On a CPU only the real tokens go on, in one row."""
         l = input_ids.shape[1]
-        x = self.word(input_ids) + self.typ(token_type_ids) + self.pos.weight[self.first:self.first + l]
+        x = self.word(input_ids) + self.typ(token_type_ids) + self.pos(torch.arange(self.first, self.first + l, device=input_ids.device))
         x = self.drop(self.ln(x))
         mask = attention_mask.to(x.dtype)
         bias = (1.0 - mask)[:, None, None, :] * -1e4
@@ -220,9 +240,15 @@ def of_graph(path):
     w = {k: v for k, v in known.items() if k.endswith((".bias", ".weight")) and k != "pos.weight"}
     for n in graph.node:
         if n.op_type == "MatMulInteger":
-            name = re.sub("/(Gemm_)?MatMul_quant$", "", n.name).strip("/").replace("/", ".")
             stem = n.input[1].removesuffix("_quantized")
+            if stem.endswith(".inner"):
+                name = stem.removesuffix(".inner")
+            else:
+                name = re.sub("/(Gemm_)?MatMul_quant$", "", n.name).strip("/").replace("/", ".")
             w[name + ".weight"] = (known[stem + "_quantized"].float() * known[stem + "_scale"]).T.contiguous()
+            rest = known.get((name[:-1] + "q" if name.endswith((".k", ".v")) else name) + ".rest")
+            if rest is not None:
+                w[name + ".weight"] *= rest
             if name + ".outer" in known:
                 wide = (w[name + ".weight"] == 0).all(0)     # they are a product of their own
                 w[name + ".weight"][:, wide] = known[name + ".outer"].T
