@@ -19,6 +19,12 @@ pub fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
 }
 
+/// The first numbers of little-endian bytes; infinite where there are none.
+pub fn first_floats<const N: usize>(bytes: &[u8]) -> [f32; N] {
+    let mut read = bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four));
+    [(); N].map(|()| read.next().unwrap_or(f32::INFINITY))
+}
+
 /// Scales a vector to unit length; `false` if it has none.
 pub fn unit(vector: &mut [f32]) -> bool {
     let length = dot(vector, vector).sqrt();
@@ -69,6 +75,11 @@ pub fn rounding(dimensions: usize) -> f32 {
     (dimensions as f32 / 8.0 + 32.0) * 2.0 * f32::EPSILON
 }
 
+/// The most that turning a row of length 1 in f32 can be off: every number is a sum of `dimensions` products.
+pub fn turning(dimensions: usize) -> f32 {
+    dimensions as f32 * (dimensions as f32).sqrt() * f32::EPSILON
+}
+
 /// Writes the dot product of each row with `query` to `out`. A row is as long as the query. The products are integers, so every machine
 /// gives the same ones.
 ///
@@ -106,6 +117,90 @@ fn with_avx2(rows: &[i8], query: &[i16], out: &mut [i32]) {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 fn with_avx512(rows: &[i8], query: &[i16], out: &mut [i32]) {
     plain(rows, query, out);
+}
+
+/// Scale, error and length of some numbers, and their codes: bytes that are the numbers divided by the scale and rounded.
+pub fn code(numbers: &[f32], finite: bool) -> ([f32; 3], Vec<u8>) {
+    let scale = numbers.iter().fold(0f32, |most, x| most.max(x.abs())) / 127.0;
+    if !finite {
+        // The product of this row has no bounds, so every search scores it.
+        return ([0.0, f32::INFINITY, 0.0], vec![0; numbers.len()]);
+    }
+    let whole = |x: &f32| if scale > 0.0 { (x / scale).round().clamp(-127.0, 127.0) as i8 } else { 0 };
+    let codes: Vec<i8> = numbers.iter().map(whole).collect();
+    let lost = numbers.iter().zip(&codes).map(|(x, c)| f64::from(*x) - f64::from(scale) * f64::from(*c));
+    let notes = [scale, length(lost), length(numbers.iter().map(|x| f64::from(*x)))];
+    (notes, codes.into_iter().map(|c| c as u8).collect())
+}
+
+/// The Euclidean length, rounded up.
+pub fn length(numbers: impl Iterator<Item = f64>) -> f32 {
+    (numbers.map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6)) as f32
+}
+
+/// Perpendicular axes of length 1, one a row, of which the first `most` span about what as many principal components of the rows span.
+pub fn axes(rows: &[f32], dimensions: usize, most: usize) -> Vec<f32> {
+    const ROUNDS: usize = 6;
+    let unit = |at: usize| (0..dimensions).map(move |i| f64::from(u8::from(i == at))).collect::<Vec<f64>>();
+    let mut spread = vec![vec![0f64; dimensions]; dimensions];
+    for row in rows.chunks_exact(dimensions) {
+        for (to, x) in spread.iter_mut().zip(row) {
+            to.iter_mut().zip(row).for_each(|(sum, y)| *sum += f64::from(*x) * f64::from(*y));
+        }
+    }
+    let mut span: Vec<Vec<f64>> = (0..most).map(unit).collect();
+    // Orthogonal iteration. Rows that span less leave room for what was there before.
+    for _ in 0..ROUNDS {
+        let next = |row: &Vec<f64>| spread.iter().map(|to| dot64(to, row)).collect::<Vec<f64>>();
+        let next: Vec<Vec<f64>> = span.iter().map(next).collect();
+        span = perpendicular(next.into_iter().chain(span), most);
+    }
+    let every = perpendicular(span.into_iter().chain((0..dimensions).map(unit)), dimensions);
+    every.iter().flatten().map(|x| *x as f32).collect()
+}
+
+/// The first `count` directions that are new among `rows`, perpendicular and of length 1 (Gram–Schmidt, twice for its rounding).
+fn perpendicular(rows: impl Iterator<Item = Vec<f64>>, count: usize) -> Vec<Vec<f64>> {
+    let mut span: Vec<Vec<f64>> = Vec::new();
+    for mut row in rows {
+        if span.len() == count {
+            break;
+        }
+        let before = dot64(&row, &row);
+        for _ in 0..2 {
+            for axis in &span {
+                let along = dot64(&row, axis);
+                row.iter_mut().zip(axis).for_each(|(x, a)| *x -= along * a);
+            }
+        }
+        let left = dot64(&row, &row);
+        if left.is_normal() && left > 1e-12 * before {
+            row.iter_mut().for_each(|x| *x /= left.sqrt());
+            span.push(row);
+        }
+    }
+    span
+}
+
+/// The length of `AAᵀ − 1` for square axes A. It is that of `AᵀA − 1`, and bounds what a product changes by turning.
+pub fn skew(axes: &[f32], dimensions: usize) -> f32 {
+    let rows = axes.chunks_exact(dimensions).map(|row| row.iter().map(|x| f64::from(*x)).collect());
+    let rows: Vec<Vec<f64>> = rows.collect();
+    let off = |i: usize, j: usize| dot64(&rows[i], &rows[j]) - f64::from(u8::from(i == j));
+    length((0..rows.len()).flat_map(|i| (0..rows.len()).map(move |j| (i, j))).map(|(i, j)| off(i, j)))
+}
+
+/// The dot product, in eight running sums so that the compiler can use wide registers.
+fn dot64(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0f64; 8];
+    let (a_rows, b_rows) = (a.chunks_exact(8), b.chunks_exact(8));
+    let tail: f64 = a_rows.remainder().iter().zip(b_rows.remainder()).map(|(x, y)| x * y).sum();
+    for (x, y) in a_rows.zip(b_rows) {
+        for lane in 0..8 {
+            sums[lane] += x[lane] * y[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + tail
 }
 
 #[cfg(test)]
@@ -152,5 +247,25 @@ mod tests {
         let passage = [vec![0.8, 0.6], vec![0.0, 1.0]];
         assert!((max_sim(&query, &passage) - (0.8 + 0.96)).abs() < 1e-6);
         assert_eq!(max_sim(&query, &[]), 0.0);
+    }
+
+    #[test]
+    fn the_first_axes_are_those_along_which_the_rows_differ() {
+        // Rows in a plane of six dimensions, which no axis of theirs lies in.
+        let (one, other) = ([1.0, 1.0, 0.0, 0.0, 1.0, 0.0f32], [0.0, 1.0, -1.0, 0.0, 0.0, 2.0f32]);
+        let mix = |i: usize| {
+            let (a, b) = ((i as f32).sin(), (i as f32 * 0.7).cos());
+            (0..6).map(move |at| a * one[at] + b * other[at])
+        };
+        let rows: Vec<f32> = (0..50).flat_map(mix).collect();
+        let axes = axes(&rows, 6, 2);
+        assert!(skew(&axes, 6) < 1e-6);
+        for row in rows.chunks(6) {
+            let along = |at: usize| dot(row, &axes[at * 6..at * 6 + 6]).powi(2);
+            assert!(along(0) + along(1) > 0.999 * dot(row, row), "{axes:?}");
+        }
+        for empty in [&[][..], &[0.0; 12]] {
+            assert!(skew(&super::axes(empty, 6, 2), 6) < 1e-6);
+        }
     }
 }

@@ -292,4 +292,54 @@ mod tests {
             assert!(matches!(stopped, Err(RetrieveError::Stopped(_))));
         }
     }
+
+    #[test]
+    fn rows_in_memory_and_rows_on_disk_are_equal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("v.f32");
+        let bytes: Vec<u8> = (0..12).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        crate::storage::checked::sum_file(&path, &path).unwrap();
+        for vectors in
+            [Vectors::open(&path, 3), Vectors::open_with_codes(&path, 3), Ok(Vectors::from_bytes(&bytes, 3))]
+        {
+            let vectors = vectors.unwrap();
+            assert_eq!((vectors.len(), vectors.dimensions()), (4, 3));
+            assert_eq!(vectors.row(PassageIx(2)).unwrap().as_ref(), [6.0, 7.0, 8.0]);
+            assert_eq!(vectors.rows(1..3).unwrap().as_ref(), [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+            assert!(vectors.row(PassageIx(4)).is_err());
+        }
+    }
+
+    #[test]
+    fn changed_rows_are_an_error_in_memory_on_disk_and_of_another_corpus() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes: Vec<u8> = (0..60_000).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        let path = |corpus: &str| folder.path().join(corpus).join("v.f32");
+        for corpus in ["a", "b"] {
+            std::fs::create_dir(folder.path().join(corpus)).unwrap();
+            std::fs::write(path(corpus), &bytes).unwrap();
+            crate::storage::checked::sum_file(&path(corpus), &path(corpus)).unwrap();
+        }
+        let vectors = Vectors::open_with_codes(&path("a"), 10).unwrap();
+        assert!(vectors.row(PassageIx(5_999)).is_ok());
+        // The vectors of another corpus, with their checksums.
+        let sums = crate::storage::checked::sums_path;
+        std::fs::copy(sums(&path("b")), sums(&path("a"))).unwrap();
+        assert!(Vectors::open(&path("a"), 10).is_err());
+        crate::storage::checked::sum_file(&path("a"), &path("a")).unwrap();
+        let changes: [fn(&mut Vec<u8>); 4] = [
+            |bytes| bytes[100_003] ^= 0x40,
+            |bytes| bytes.chunks_exact_mut(4).for_each(|x| x[3] ^= 0x80),
+            |bytes| bytes.rotate_left(40),
+            |bytes| bytes.chunks_exact_mut(4).for_each(|x| x.copy_from_slice(&f32::NAN.to_le_bytes())),
+        ];
+        for change in changes {
+            let mut changed = bytes.clone();
+            change(&mut changed);
+            std::fs::write(path("a"), &changed).unwrap();
+            let error = Vectors::open(&path("a"), 10).err().unwrap();
+            assert!(crate::storage::Damaged::of(&error).is_some(), "{error}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use ratatui::widgets::{Clear, Paragraph};
 
 use super::app::App;
 use super::layout::arrange;
-use super::page::page;
+use super::pages::page;
 use super::screens::palette::screen as palette;
 use super::session::record;
 use super::theme::{Meaning, Theme};
@@ -65,7 +65,7 @@ pub mod pictures {
     use crate::report::{self, PictureError, Pixels};
     use crate::tui::app::App;
     use crate::tui::config::Pictures;
-    use crate::tui::page::page;
+    use crate::tui::pages::page;
     use crate::tui::theme::Theme;
 
     /// The most characters of base64 in one sequence of kitty's.

@@ -14,6 +14,7 @@ pub mod keymap;
 pub mod layout;
 pub mod message;
 pub mod page;
+pub mod pages;
 pub mod query_history;
 pub mod screens {
     //! The screens, one folder each.

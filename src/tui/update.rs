@@ -11,7 +11,7 @@ use super::config::{Config, Problems};
 use super::keymap::{Action, Context, Screen};
 use super::layout::{keep_in_view, panes};
 use super::message::{Effect, Msg};
-use super::page::{PAGES, context, page};
+use super::pages::{PAGES, context, page};
 use super::screens::help::screen as help;
 use super::screens::lanes::{self, question, switches};
 use super::screens::palette::screen as palette;

@@ -16,6 +16,18 @@ pub(super) fn on_one_thread() {
     gemm::set_threading_threshold(usize::MAX);
 }
 
+/// The numbers of rows along axes, `[rows × axes]`.
+///
+/// # Errors
+/// The rows are not of so many dimensions.
+pub fn along(rows: &[f32], axes: &[f32], dimensions: usize) -> candle_core::Result<Vec<f32>> {
+    on_one_thread();
+    let matrix = |numbers: &[f32]| {
+        Tensor::from_slice(numbers, (numbers.len() / dimensions.max(1), dimensions), &Device::Cpu)
+    };
+    matrix(rows)?.matmul(&matrix(axes)?.t()?)?.flatten_all()?.to_vec1()
+}
+
 /// A network of any family.
 pub trait TokenNetwork: Send + Sync {
     /// The vectors of a sequence's tokens, one row each. `segment_ids` holds the segment of every token of a pair; it is empty for a single text.

@@ -26,7 +26,7 @@ mod rotary;
 mod t5;
 
 pub use checkpoint::{Config, Weights, weight_files};
-pub use layer::{Activation, Dense, Norm, UnknownActivation};
+pub use layer::{Activation, Dense, Norm, UnknownActivation, along};
 pub use t5::{Fusion, Part, Writing};
 
 /// A network with its weights.

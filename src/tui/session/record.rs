@@ -29,7 +29,7 @@ use crate::tui::config::{Config, Layout};
 use crate::tui::keymap::{Action, Context, Keymap, Screen, shown};
 use crate::tui::layout::{CAPTION_MARGIN as MARGIN, LanePanes, arrange};
 use crate::tui::message::{Effect, Msg, Recording};
-use crate::tui::page::settled;
+use crate::tui::pages::settled;
 use crate::tui::script;
 use crate::tui::script::Step;
 use crate::tui::theme::{Meaning, Theme};

@@ -15,7 +15,7 @@ use crate::report::safe;
 use crate::tui::app::{App, Corpus, Lane, LaneState};
 use crate::tui::keymap::{Action, Context, Screen};
 use crate::tui::layout::panes;
-use crate::tui::page::context;
+use crate::tui::pages::context;
 use crate::tui::theme::{Look, Theme};
 use crate::tui::widgets::text::{Row, columns_of};
 

@@ -18,7 +18,7 @@ use crate::tui::draw::draw;
 use crate::tui::export::frame::Dump;
 use crate::tui::keymap::Screen;
 use crate::tui::message::{Effect, Msg};
-use crate::tui::page::settled;
+use crate::tui::pages::settled;
 use crate::tui::script::{Size, Step};
 use crate::tui::session::{Replay, Session};
 use crate::tui::theme::Theme;

@@ -23,7 +23,7 @@ use crate::tui::config::{Mouse, watch};
 use crate::tui::draw::pictures::{Picture, Screenful, redraw_all};
 use crate::tui::export::FrameWriter;
 use crate::tui::message::{Effect, Msg, Recording};
-use crate::tui::page::{page, settled};
+use crate::tui::pages::{page, settled};
 use crate::tui::query_history::HistoryWriter;
 use crate::tui::script::Size;
 use crate::tui::session::{Recorder, Replay, Session, unrecorded_options};

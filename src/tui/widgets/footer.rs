@@ -17,7 +17,7 @@ use crate::report::safe;
 use crate::tui::app::{App, Corpus, Lane};
 use crate::tui::keymap::{Action, Binding, Screen, shown};
 use crate::tui::layout::{Panes, progress};
-use crate::tui::page::context;
+use crate::tui::pages::context;
 use crate::tui::session::record;
 use crate::tui::theme::{Meaning, Theme};
 use crate::tui::widgets::text::{fit, span, wrap};

@@ -378,7 +378,7 @@ fn the_footer_of_a_small_comparison_names_the_way_back() {
 
 #[test]
 fn curves_and_the_plane_of_a_projection_are_pictures_of_their_own() {
-    use parallax::tui::page::page;
+    use parallax::tui::pages::page;
     let plot = |app: &App| page(app.screen).plot(app);
     let sweep = plot(&tuning(140, 40, 0)).unwrap();
     assert!(
@@ -421,7 +421,7 @@ fn the_page_of_detectors_shows_risk_over_coverage_on_the_labelled_passages() {
             && shown.contains("5 labelled passages"),
         "{shown}"
     );
-    let picture = parallax::tui::page::page(app.screen).plot(&app).unwrap();
+    let picture = parallax::tui::pages::page(app.screen).plot(&app).unwrap();
     assert!(picture.contains("share of these that are wrong"), "{picture}");
 }
 

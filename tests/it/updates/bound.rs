@@ -8,7 +8,7 @@ use parallax::engine::detectors::{DetectorEvent, detectors};
 use parallax::tui::app::{App, Corpus};
 use parallax::tui::keymap::{Action, Context, TABLE};
 use parallax::tui::message::{Effect, Msg};
-use parallax::tui::page::context;
+use parallax::tui::pages::context;
 use parallax::tui::script::{Step, parse};
 use parallax::tui::update::update;
 

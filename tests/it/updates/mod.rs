@@ -65,7 +65,7 @@ mod detectors {
     use parallax::tui::export::frame::text;
     use parallax::tui::keymap::Screen;
     use parallax::tui::message::{Effect, Msg};
-    use parallax::tui::page::settled;
+    use parallax::tui::pages::settled;
     use parallax::tui::shell::play::frame;
     use parallax::tui::update::update;
     use parallax::work::{Job, Progress};
@@ -439,7 +439,7 @@ mod undo {
         let effects = press(&mut app, "js");
         double.take(effects);
         assert_eq!(supports(&app), before, "nothing counts that is not on disk");
-        assert!(!parallax::tui::page::settled(&app));
+        assert!(!parallax::tui::pages::settled(&app));
         double.deliver(&mut app, usize::MAX);
         assert_ne!(supports(&app), before);
         assert!(

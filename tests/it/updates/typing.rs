@@ -214,7 +214,7 @@ fn making_a_corpus_opens_it_as_it_grows_and_escape_stops_it() {
         ("Should cats be banned?", "wikipedia:en".into())
     );
     assert_eq!(order.question.perspectives.len(), 2);
-    assert!(!parallax::tui::page::settled(&app));
+    assert!(!parallax::tui::pages::settled(&app));
     assert_eq!(press(&mut app, "B"), [], "one at a time");
     let grew = |app: &mut App| update(app, Msg::Gathered(Gathered::Grew("web/cats/corpus.jsonl".into())));
     let opens = Effect::UseCorpus(Some("web/cats/corpus.jsonl".into()));
