@@ -50,7 +50,8 @@ student() {
 export_() {
     # the mean of the best and the last checkpoint has the better figures of both on the development split
     "$python" pack.py mean --checkpoint "$run/student/last.pt" --other "$run/student/best.pt" --out "$run/student/mean.pt"
-    "$python" export.py --base "$run/base" --checkpoint "$run/student/mean.pt" --out "$run/out" --name parallax-mpnet
+    "$python" export.py --base "$run/base" --checkpoint "$run/student/mean.pt" --out "$run/out" --name parallax-mpnet \
+        --data "$pairs" --limit 60
 }
 score() {   # split, window, file, more
     [ -f "$run/scores/$3.npz" ] || "$python" score.py --onnx "$run/out/detector.onnx" --tokenizer "$run/out" --encoder "$encoder" \
