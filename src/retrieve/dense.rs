@@ -284,6 +284,18 @@ mod tests {
     }
 
     #[test]
+    fn the_first_pass_leaves_few_rows_for_the_second() {
+        let rows = rows(BATCH + 77);
+        let (_folder, [_, coded]) = both(&rows);
+        let codes = coded.vectors.codes().unwrap();
+        let along = codes.direction(&rows[2], 0.0).unwrap();
+        let tenth = coded.nearest(&rows[2], 10, &Stop::never()).unwrap()[9].score;
+        let left = codes.blocks().flat_map(|block| codes.outlines(&along, block).unwrap());
+        let left = left.filter(|outline| reaches(outline.high(), tenth)).count();
+        assert!(left < rows.len() / 2, "{left} of {}", rows.len());
+    }
+
+    #[test]
     fn a_stopped_search_returns_an_error() {
         let (_folder, both) = both(&rows(BATCH + 3));
         let now = Arc::new(std::sync::atomic::AtomicU64::new(1));

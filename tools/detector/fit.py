@@ -6,8 +6,8 @@ Forms of e and s, and the reading (cosine or not), are those with the least log 
 The thresholds come from the probabilities of the folds, that is, of questions the heads did not see:
   rho   the engaged threshold: best F1 of "supports at least one side"
   tau   least surety of a side shown such that the 95 % interval of the right among the sides shown, by question, begins at .80 or above; rho is the
-        same number then; null if it shows none of .05 of them, or fewer than 40 (`without_enough` holds the best of those, with what
-        it reaches on the test split)
+        same number then; null where fewer than 40 passages would show a side, or fewer than .05 of those with one side (`without_enough`
+        holds the best that is left, with what it reaches on the test split)
   theta best F1 of P(supports a statement), for single statements
 Nothing is fitted on the test split. Intervals: 95 %, bootstrap over questions.
 """
