@@ -65,10 +65,10 @@ const READ: &[u8] = b"logits and a cosine for every window";
 const HELD: NonZeroUsize = NonZeroUsize::new(2_048).unwrap();
 
 /// The built-in encoder's cosines. The vectors are cached, because a passage is judged for several statements and a statement for many
-/// passages.
+/// passages. `None` stands for a vector that a thread is making.
 pub(super) struct Cosines {
     encoder: MiniLm,
-    vectors: Mutex<LruCache<[u8; 32], Arc<Vec<f32>>>>,
+    vectors: Mutex<LruCache<[u8; 32], Option<Arc<Vec<f32>>>>>,
 }
 
 impl Cosines {
@@ -82,14 +82,37 @@ impl Cosines {
         Ok(dot(&self.vector(one)?, &self.vector(other)?))
     }
 
+    /// Makes the vector of a text unless it is cached or another thread is making it. Threads that judge one passage for two statements
+    /// call this before the slower network, so that one of them makes the vector for both. None waits: a thread that waits for another
+    /// thread's graph may be the one that this graph needs.
+    pub(super) fn prepare(&self, text: &str) -> Result<(), DetectError> {
+        let key = *blake3::hash(text.as_bytes()).as_bytes();
+        {
+            let mut vectors = self.vectors.lock();
+            if vectors.contains(&key) {
+                return Ok(());
+            }
+            vectors.put(key, None);
+        }
+        let made = self.make(key, text).map(drop);
+        if made.is_err() {
+            self.vectors.lock().pop(&key);
+        }
+        made
+    }
+
     /// The encoder's vector of a text. It depends only on the text, so caching it changes no verdict.
     fn vector(&self, text: &str) -> Result<Arc<Vec<f32>>, DetectError> {
         let key = *blake3::hash(text.as_bytes()).as_bytes();
-        if let Some(vector) = self.vectors.lock().get(&key) {
+        if let Some(Some(vector)) = self.vectors.lock().get(&key) {
             return Ok(Arc::clone(vector));
         }
+        self.make(key, text)
+    }
+
+    fn make(&self, key: [u8; 32], text: &str) -> Result<Arc<Vec<f32>>, DetectError> {
         let vector = Arc::new(self.encoder.encode(text, Role::Passage)?);
-        self.vectors.lock().put(key, Arc::clone(&vector));
+        self.vectors.lock().put(key, Some(Arc::clone(&vector)));
         Ok(vector)
     }
 }
@@ -203,8 +226,8 @@ impl Detector for CrossEncoder {
         let room = room - reserved(about.len(), room);
         let mut seen = Vec::new();
         // Windows of sentences share the cosine of the whole passage; windows of tokens have their own.
+        let of_all = self.rule.windows.is_some();
         let parts = self.rule.windows.as_ref().map_or_else(|| vec![read.clone()], |how| how.cut(&read));
-        let whole = self.rule.windows.is_some().then(|| self.cosines.of(&read, statement)).transpose()?;
         for part in parts {
             let encoded = self.tokens(&part)?;
             if encoded.is_empty() {
@@ -214,17 +237,17 @@ impl Detector for CrossEncoder {
                 if stop.is_set() {
                     return Err(Stopped.into());
                 }
-                let logits = self.logits(&encoded.get_ids()[window.clone()], about)?;
-                let cosine = match whole {
-                    Some(cosine) => cosine,
-                    None if window.len() == encoded.len() => self.cosines.of(&part, statement)?,
-                    None => {
-                        let offsets = encoded.get_offsets();
-                        let (first, last) = (offsets[window.start], offsets[window.end - 1]);
-                        self.cosines.of(part.get(first.0..last.1).unwrap_or(&part), statement)?
-                    }
+                let near = if of_all {
+                    &read
+                } else if window.len() == encoded.len() {
+                    &part
+                } else {
+                    let offsets = encoded.get_offsets();
+                    part.get(offsets[window.start].0..offsets[window.end - 1].1).unwrap_or(&part)
                 };
-                seen.push(Window { logits, cosine });
+                self.cosines.prepare(near)?;
+                let logits = self.logits(&encoded.get_ids()[window.clone()], about)?;
+                seen.push(Window { logits, cosine: self.cosines.of(near, statement)? });
             }
         }
         Reading::new(seen)
