@@ -20,9 +20,66 @@ pub fn floats(bytes: &[u8]) -> Vec<f32> {
 }
 
 /// The first numbers of little-endian bytes; infinite where there are none.
+#[inline(always)]
 pub fn first_floats<const N: usize>(bytes: &[u8]) -> [f32; N] {
-    let mut read = bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four));
-    [(); N].map(|()| read.next().unwrap_or(f32::INFINITY))
+    let mut numbers = [f32::INFINITY; N];
+    for (number, four) in numbers.iter_mut().zip(bytes.as_chunks::<4>().0) {
+        *number = f32::from_le_bytes(*four);
+    }
+    numbers
+}
+
+/// What an upper bound takes of a query: of its first numbers the scale, length and error, of the others the length, and of all the slack.
+#[derive(Clone, Copy)]
+pub struct Reach {
+    /// What an integer of the query stands for.
+    pub scale: f32,
+    /// The length of its first numbers.
+    pub length: f32,
+    /// The length of what rounding took from them.
+    pub error: f32,
+    /// The length of its other numbers.
+    pub others: f32,
+    /// What the score of a row of length 1 can be off.
+    pub slack: f32,
+    /// A row up to this length has a finite score in f32.
+    pub longest: f32,
+}
+
+impl Reach {
+    /// The middle of the bounds by the first numbers, what these can be off, and the most that the others add, for a row with these notes: the
+    /// scale, error and length of its first numbers, and the length of the others. The product of two small scales may be none in f32.
+    #[inline(always)]
+    pub fn of(&self, product: i32, [scale, error, length, beyond]: [f32; 4]) -> [f32; 3] {
+        let middle = (f64::from(self.scale) * f64::from(scale) * f64::from(product)) as f32;
+        let all = length + beyond;
+        let slack = if all <= self.longest { self.slack * all + f32::MIN_POSITIVE } else { f32::INFINITY };
+        [middle, self.length * error + self.error * (length + error) + slack, self.others * beyond]
+    }
+}
+
+/// Writes the upper bound of each row to `highs`; see [`Reach::of`].
+pub fn highs(reach: Reach, products: &[i32], notes: &[[u8; 16]], highs: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor supports these instructions, as just detected.
+        return unsafe { highs_avx2(reach, products, notes, highs) };
+    }
+    highs_plain(reach, products, notes, highs);
+}
+
+#[inline(always)]
+fn highs_plain(reach: Reach, products: &[i32], notes: &[[u8; 16]], highs: &mut [f32]) {
+    for ((high, product), notes) in highs.iter_mut().zip(products).zip(notes) {
+        let [middle, width, rest] = reach.of(*product, first_floats(notes));
+        *high = middle + (width + rest);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn highs_avx2(reach: Reach, products: &[i32], notes: &[[u8; 16]], highs: &mut [f32]) {
+    highs_plain(reach, products, notes, highs);
 }
 
 /// Scales a vector to unit length; `false` if it has none.

@@ -138,10 +138,10 @@ fn core_seconds() -> f64 {
 fn build(folder: &Path) -> Outcome<()> {
     let opening = opening(folder.join("corpus.jsonl"), folder);
     let setup = Setup::open(&opening, &|_| (), &Stop::never())?;
-    let folder = corpus_folder(&setup, &opening);
+    let derived = corpus_folder(&setup, &opening);
     drop(setup);
     // The passages stay; what is derived from them is made again.
-    for entry in std::fs::read_dir(&folder)? {
+    for entry in std::fs::read_dir(&derived)? {
         let path = entry?.path();
         if path.is_dir() {
             std::fs::remove_dir_all(path)?;
@@ -171,7 +171,7 @@ fn build(folder: &Path) -> Outcome<()> {
     let taken = setup.take_vectors(None, &folder.join("vectors.npy"), None, &|_| (), &Stop::never())?;
     let rate = taken.rows as f64 / began.elapsed().as_secs_f64();
     report("ready vectors taken (.npy), checked and coded", &format!("{rate:.0} rows/s"), "");
-    for entry in std::fs::read_dir(&folder)? {
+    for entry in std::fs::read_dir(&derived)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         report(&format!("  {name}"), &format!("{:.0} MB", size(&path)? as f64 / 1e6), "");

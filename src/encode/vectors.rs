@@ -35,7 +35,9 @@ use crate::corpus::PassageIx;
 use crate::input::read_at;
 use crate::storage::checked::{Damaged, Summed, open_sum, open_unchecked, sum_file};
 use crate::storage::replace_with;
-use crate::vector::{axes, code, first_floats, floats, length, products, rounding, skew, turning};
+use crate::vector::{
+    Reach, axes, code, first_floats, floats, highs, length, products, rounding, skew, turning,
+};
 use crate::work::{Stop, on_cores};
 
 /// Up to this many rows are held in memory: 12 MB at 384 dimensions.
@@ -79,7 +81,7 @@ impl Vectors {
         Self::open_holding(HELD, path, dimensions)
     }
 
-    fn open_holding(most: usize, path: &Path, dimensions: usize) -> std::io::Result<Self> {
+    pub(crate) fn open_holding(most: usize, path: &Path, dimensions: usize) -> std::io::Result<Self> {
         let sums = open_sum(path)?;
         let (len, over) = (sums.bytes() as usize / 4 / dimensions, sums.bytes() as usize % (4 * dimensions));
         if over > 0 {
@@ -93,12 +95,6 @@ impl Vectors {
             Rows::Filed { file, codes }
         };
         Ok(Vectors { rows, len, dimensions })
-    }
-
-    /// Opens a file with codes, whatever its size.
-    #[cfg(test)]
-    pub(crate) fn open_with_codes(path: &Path, dimensions: usize) -> std::io::Result<Self> {
-        Self::open_holding(0, path, dimensions)
     }
 
     /// Rows from little-endian bytes.
@@ -184,17 +180,7 @@ pub struct Codes {
 /// A query direction in integers, with the error of rounding.
 pub struct Direction {
     parts: [Part; 2],
-    length: f32,
-    /// An additional error of the score, for a row of length 1.
-    slack: f32,
-}
-
-impl Direction {
-    /// What a score in f32 can be off for a row of this length: anything if a part of its sum can be infinite.
-    fn slack(&self, length: f32) -> f32 {
-        let finite = (4.0 * self.length * length).is_finite();
-        if finite { self.slack * length + f32::MIN_POSITIVE } else { f32::INFINITY }
-    }
+    reach: Reach,
 }
 
 /// The numbers along the first axes, or along the others.
@@ -262,32 +248,37 @@ impl Codes {
         let (first, others) = turned.split_at(first(self.dimensions));
         let length = length(direction.iter().map(|x| f64::from(*x)));
         let slack = slack + length * (rounding(self.dimensions) + skew + turning(self.dimensions));
-        Ok(Direction { parts: [Part::of(first), Part::of(others)], length, slack })
+        let [first, others] = [first, others].map(Part::of);
+        let Part { scale, length: along_first, error, .. } = first;
+        // Anything can be off if a part of a score's sum can be infinite.
+        let longest = f32::MAX / 4.0 / length;
+        let reach = Reach { scale, length: along_first, error, others: others.length, slack, longest };
+        Ok(Direction { parts: [first, others], reach })
     }
 
-    /// The first part of every row of a range that lies in one block.
+    /// The first part of the rows of a range that lies in one block, where `wanted` by their upper bounds.
     ///
     /// # Errors
     /// The codes are [`Damaged`].
-    pub fn outlines(&self, direction: &Direction, range: Range<usize>) -> std::io::Result<Vec<Outline>> {
+    pub fn outlines(
+        &self,
+        direction: &Direction,
+        range: Range<usize>,
+        wanted: impl Fn(f32) -> bool,
+    ) -> std::io::Result<Vec<Outline>> {
         let (codes, notes) = self.part(0, range.clone())?;
-        let [first, others] = &direction.parts;
         let mut dots = vec![0; range.len()];
-        products(codes, &first.whole, &mut dots);
+        products(codes, &direction.parts[0].whole, &mut dots);
         let notes = notes.as_chunks::<{ NOTES[0] }>().0;
-        Ok(range
-            .zip(dots.iter().zip(notes))
-            .map(|(row, (product, notes))| {
-                let [scale, error, length, beyond] = first_floats(notes);
-                Outline {
-                    row,
-                    middle: first.middle(scale, *product),
-                    width: first.width(error, length) + direction.slack(length + beyond),
-                    others: beyond,
-                    rest: others.length * beyond,
-                }
-            })
-            .collect())
+        let mut above = vec![0.0; range.len()];
+        highs(direction.reach, &dots, notes, &mut above);
+        let mut outlines = Vec::new();
+        for (i, _) in above.iter().enumerate().filter(|(_, high)| wanted(**high)) {
+            let notes = first_floats(&notes[i]);
+            let [middle, width, rest] = direction.reach.of(dots[i], notes);
+            outlines.push(Outline { row: range.start + i, middle, width, others: notes[3], rest });
+        }
+        Ok(outlines)
     }
 
     /// The lower and upper bound of a row's product with the direction, in exact arithmetic and in f32, by all its codes.
@@ -461,7 +452,7 @@ mod tests {
             let codes = Codes::of(&filed(&file, dimensions), &place, rows.len()).unwrap();
             for query in &rows[..40] {
                 let direction = codes.direction(query, 0.0).unwrap();
-                let outlines = codes.outlines(&direction, 0..rows.len()).unwrap();
+                let outlines = codes.outlines(&direction, 0..rows.len(), |_| true).unwrap();
                 assert_eq!(outlines.len(), rows.len());
                 for outline in outlines {
                     let product = dot(query, &rows[outline.row]);

@@ -6,17 +6,16 @@
 //!
 //! tantivy's block maxima hold for its own constants alone, so lists are cut short as in MaxScore (Turtle & Flood, 1995): a term adds at
 //! most its weight, whatever `k1` and `b`. Once the remaining terms together cannot lift a new passage into the list, they are only looked
-//! up for passages that were met before. The list and its scores are those of a full scan, to the last bit.
+//! up for passages that can still reach it. The list and its scores are those of a full scan, to the last bit.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use tantivy::DocSet;
-use tantivy::postings::{BlockSegmentPostings, Postings};
+use tantivy::postings::{BlockSegmentPostings, Postings, TermInfo};
 use tantivy::schema::IndexRecordOption;
 
 use super::index::{Segment, TermIndex, terms};
-use super::{Hit, RetrieveError, Retriever, top};
+use super::{Bar, Hit, RetrieveError, Retriever, top};
 use crate::corpus::{Corpus, PassageIx};
 use crate::work::{Stop, Stopped, on_cores};
 
@@ -107,10 +106,10 @@ impl TermRetriever {
         Ok(frequency)
     }
 
-    /// The weight of a term: its idf times its number of occurrences in the query.
-    fn weight(&self, term: &str, times: f32) -> Result<f32, RetrieveError> {
-        let (count, frequency) = (self.corpus.len() as f32, self.frequency(term)? as f32);
-        Ok(times * (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln())
+    /// The weight of a term that so many passages hold: its idf times its number of occurrences in the query.
+    fn weight(&self, frequency: usize, times: f32) -> f32 {
+        let (count, frequency) = (self.corpus.len() as f32, frequency as f32);
+        times * (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln()
     }
 
     /// A term's part of a score.
@@ -120,19 +119,20 @@ impl TermRetriever {
         weight * times as f32 / (times as f32 + (base + slope * terms))
     }
 
-    /// The passages of one segment that can be among the best `depth` of all, with their scores.
+    /// The passages of one segment that can be among the best `depth` of all, with their scores. `weighted`: the terms that it holds.
     fn search_segment(
         &self,
         segment: &Segment,
-        weighted: &[(tantivy::Term, f32)],
+        weighted: &[(TermInfo, f32)],
         depth: usize,
         bar: &Bar,
         stop: &Stop,
     ) -> Result<Vec<Hit>, RetrieveError> {
-        let open = |term| segment.postings.read_block_postings(term, IndexRecordOption::WithFreqs);
-        let mut lists = Vec::new();
+        let open =
+            |term| segment.postings.read_block_postings_from_terminfo(term, IndexRecordOption::WithFreqs);
+        let mut lists = Vec::with_capacity(weighted.len());
         for (term, weight) in weighted {
-            lists.extend(open(term)?.map(|postings| (postings, *weight)));
+            lists.push((open(term)?, *weight));
         }
         lists.sort_by(|a, b| b.1.total_cmp(&a.1));
         // Sums in another order differ by no more than this part.
@@ -140,52 +140,47 @@ impl TermRetriever {
         let remaining = |from: usize| lists[from..].iter().map(|(_, weight)| weight).sum::<f32>();
         let remaining: Vec<f32> = (0..=lists.len()).map(remaining).collect();
 
-        let mut scores = vec![0f32; segment.lengths.len()];
-        let mut met = Vec::new();
+        let mut scores = self.index.zeros.take(segment.lengths.len());
+        // Other segments have set the bar, unless this is one of the first.
+        let mut least = bar.get();
+        let first = least == 0.0;
         let mut scanned = 0;
         while scanned < lists.len() {
             if stop.is_set() {
                 return Err(Stopped.into());
             }
             // What was met has at most the weights that were scanned.
-            if remaining[scanned] < remaining[0] / 2.0 {
-                bar.raise(slack * nth_best(&met, &scores, depth, remaining[0]));
+            if first && remaining[scanned] < remaining[0] / 2.0 {
+                least = least.max(slack * nth_best(&reaching(&scores, 0.0), &scores, depth, remaining[0]));
             }
-            if remaining[scanned] < slack * bar.get() {
+            if remaining[scanned] < slack * least {
                 break;
             }
             let (postings, weight) = &mut lists[scanned];
-            // Read in whole blocks: iterating over single postings takes twice as long.
             while !postings.docs().is_empty() {
-                for (document, times) in postings.docs().iter().zip(postings.freqs()) {
-                    let at = *document as usize;
-                    if scores[at] == 0.0 {
-                        met.push(*document);
-                    }
-                    scores[at] += self.share(*weight, *times, segment.lengths[at]);
-                }
+                self.add(*weight, postings, &segment.lengths, &mut scores);
                 postings.advance();
             }
             scanned += 1;
         }
-        bar.raise(slack * nth_best(&met, &scores, depth, remaining[0]));
-        let in_reach =
-            |at: u32, scores: &[f32], from: usize| scores[at as usize] + remaining[from] >= slack * bar.get();
-        met.retain(|at| in_reach(*at, &scores, scanned));
-        met.sort_unstable();
+        let mut met = reaching(&scores, slack * least - remaining[scanned]);
+        least = bar.get().max(least).max(slack * nth_best(&met, &scores, depth, remaining[0]));
         for (i, (postings, weight)) in lists.iter_mut().enumerate().skip(scanned) {
+            met.retain(|at| scores[*at as usize] + remaining[i] >= slack * least);
             for at in &met {
                 if let Some(times) = occurrences(postings, *at) {
                     let at = *at as usize;
                     scores[at] += self.share(*weight, times, segment.lengths[at]);
                 }
             }
-            met.retain(|at| in_reach(*at, &scores, i + 1));
         }
+        met.retain(|at| scores[*at as usize] >= slack * least);
+        bar.count(met.iter().map(|at| slack * scores[*at as usize]));
+        self.index.zeros.give_back(scores);
         // The few that are left are scored as the formula says, in the order of the query's terms.
         let mut exact = vec![0f32; met.len()];
         for (term, weight) in weighted {
-            let Some(mut postings) = open(term)? else { continue };
+            let mut postings = open(term)?;
             for (at, score) in met.iter().zip(&mut exact) {
                 if let Some(times) = occurrences(&mut postings, *at) {
                     *score += self.share(*weight, times, segment.lengths[*at as usize]);
@@ -194,6 +189,25 @@ impl TermRetriever {
         }
         let scored = met.iter().map(|at| PassageIx(segment.first.0 + at)).zip(exact);
         Ok(top(&self.corpus, depth, scored.filter(|(_, score)| *score > 0.0)))
+    }
+
+    /// Adds a term's shares of the documents in the current block of its list. The divisions stand in a loop of their own, which the
+    /// compiler makes wide.
+    fn add(&self, weight: f32, postings: &BlockSegmentPostings, lengths: &[f32], scores: &mut [f32]) {
+        const BLOCK: usize = 128;
+        let blocks = postings.docs().chunks(BLOCK).zip(postings.freqs().chunks(BLOCK));
+        for (documents, times) in blocks {
+            let mut shares = [0f32; BLOCK];
+            for (share, document) in shares.iter_mut().zip(documents) {
+                *share = lengths[*document as usize];
+            }
+            for (share, times) in shares.iter_mut().zip(times) {
+                *share = self.share(weight, *times, *share);
+            }
+            for (share, document) in shares.iter().zip(documents) {
+                scores[*document as usize] += share;
+            }
+        }
     }
 
     /// The contribution of each weighted term to a passage's score, which is their sum.
@@ -221,7 +235,8 @@ impl TermRetriever {
                     && postings.seek(document) == document
                 {
                     let terms = segment.lengths[document as usize];
-                    share = self.share(self.weight(term, *times)?, postings.term_freq(), terms);
+                    let weight = self.weight(self.frequency(term)?, *times);
+                    share = self.share(weight, postings.term_freq(), terms);
                 }
             }
             shares.push(TermShare { term: term.clone(), share });
@@ -239,7 +254,8 @@ impl TermRetriever {
         for (term, times) in weighted {
             let found = own.iter().filter(|known| known.text == *term).count() as u32;
             if found > 0 {
-                score += self.share(self.weight(term, *times)?, found, own.len() as f32);
+                let weight = self.weight(self.frequency(term)?, *times);
+                score += self.share(weight, found, own.len() as f32);
             }
         }
         Ok(score)
@@ -264,7 +280,8 @@ impl TermRetriever {
                 && postings.doc() <= document
                 && postings.seek(document) == document
             {
-                let (passages, idf) = (self.frequency(&term)?, self.weight(&term, 1.0)?);
+                let passages = self.frequency(&term)?;
+                let idf = self.weight(passages, 1.0);
                 entry.terms.push(IndexedTerm { term, times: postings.term_freq(), passages, idf });
             }
         }
@@ -282,16 +299,23 @@ impl TermRetriever {
         depth: usize,
         stop: &Stop,
     ) -> Result<Vec<Hit>, RetrieveError> {
-        let mut keys = Vec::with_capacity(weighted.len());
-        for (term, times) in weighted {
-            let weight = self.weight(term, *times)?;
-            keys.push((tantivy::Term::from_field_text(self.index.contents, term), weight));
-        }
         // Segments are scored one by one: their scores fit into a core's cache.
         let segments = &self.index.segments;
-        let bar = Bar::default();
-        let best =
-            on_cores(segments.len(), stop, |i| self.search_segment(&segments[i], &keys, depth, &bar, stop));
+        let mut found = vec![Vec::new(); segments.len()];
+        for (term, times) in weighted {
+            let term = tantivy::Term::from_field_text(self.index.contents, term);
+            let held = segments.iter().map(|segment| segment.postings.get_term_info(&term));
+            let held = held.collect::<Result<Vec<_>, _>>()?;
+            let frequency = held.iter().flatten().map(|info| info.doc_freq as usize).sum();
+            let weight = self.weight(frequency, *times);
+            for (found, info) in found.iter_mut().zip(held) {
+                found.extend(info.map(|info| (info, weight)));
+            }
+        }
+        let bar = Bar::new(depth, 0.0);
+        let best = on_cores(segments.len(), stop, |i| {
+            self.search_segment(&segments[i], &found[i], depth, &bar, stop)
+        });
         if best.len() < segments.len() {
             return Err(Stopped.into());
         }
@@ -300,19 +324,19 @@ impl TermRetriever {
     }
 }
 
-/// A score that at least as many passages reach as the list is long, so that none below it belongs to the list. It only rises.
-#[derive(Default)]
-struct Bar(AtomicU32);
-
-impl Bar {
-    fn get(&self) -> f32 {
-        f32::from_bits(self.0.load(Ordering::Relaxed))
+/// The documents with a score of at least `least` and above 0, in order.
+fn reaching(scores: &[f32], least: f32) -> Vec<u32> {
+    const CHUNK: usize = 64;
+    let least = least.max(f32::from_bits(1));
+    let mut reaching = Vec::new();
+    for (i, chunk) in scores.chunks(CHUNK).enumerate() {
+        // Most chunks hold none: asking them as a whole is done in wide registers.
+        if chunk.iter().fold(false, |any, score| any | (*score >= least)) {
+            let from = (i * CHUNK) as u32;
+            reaching.extend((from..).zip(chunk).filter(|(_, score)| **score >= least).map(|(at, _)| at));
+        }
     }
-
-    /// Bits of floats from 0 on are ordered as the floats are.
-    fn raise(&self, score: f32) {
-        self.0.fetch_max(score.max(0.0).to_bits(), Ordering::Relaxed);
-    }
+    reaching
 }
 
 /// A score that `depth` of some documents reach, near the `depth`-th best; 0 if there are fewer. `most` is a score that none exceeds.

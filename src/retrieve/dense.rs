@@ -7,9 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
-use super::{Hit, RetrieveError, Retriever, top};
+use super::{Bar, Hit, RetrieveError, Retriever, top};
 use crate::corpus::{Corpus, PassageIx};
 use crate::encode::{Codes, Direction, Encoder, Outline, Role, Vectors};
 use crate::vector::dot;
@@ -126,67 +124,56 @@ fn candidates(
     depth: usize,
     stop: &Stop,
 ) -> Result<std::io::Result<Vec<u32>>, Stopped> {
-    // At least `depth` rows score this much.
-    let sure = Mutex::new(f32::NEG_INFINITY);
+    if depth == 0 {
+        return Ok(Ok(Vec::new()));
+    }
+    let bar = Bar::new(depth, f32::NEG_INFINITY);
     let blocks: Vec<_> = codes.blocks().collect();
-    let found = on_cores(blocks.len(), stop, |i| {
-        let least = *sure.lock();
-        let found = in_block(codes, direction, blocks[i].clone(), depth, least)?;
-        let least = lowest_of_best(&found, depth);
-        let mut sure = sure.lock();
-        *sure = sure.max(least);
-        Ok(found)
-    });
+    let found = on_cores(blocks.len(), stop, |i| in_block(codes, direction, blocks[i].clone(), depth, &bar));
     if found.len() < blocks.len() {
         return Err(Stopped);
     }
+    let least = bar.get();
     Ok(found.into_iter().collect::<std::io::Result<Vec<_>>>().map(|found| {
-        let found = found.concat();
-        let least = lowest_of_best(&found, depth);
-        found.iter().filter(|row| reaches(row.high, least)).map(|row| row.row).collect()
+        found.iter().flatten().filter(|row| reaches(row.high, least)).map(|row| row.row).collect()
     }))
 }
 
-/// The rows of a block that can be among the `depth` best if as many score at least `least`, in order.
+/// The rows of a block that can be among the `depth` best, in order.
 fn in_block(
     codes: &Codes,
     direction: &Direction,
     block: Range<usize>,
     depth: usize,
-    least: f32,
+    bar: &Bar,
 ) -> std::io::Result<Vec<Bounded>> {
-    let mut outlines = codes.outlines(direction, block)?;
-    outlines.retain(|outline| reaches(outline.high(), least));
+    let mut least = bar.get();
+    let mut outlines = codes.outlines(direction, block, |high| reaches(high, least))?;
     let bound = |outline: &Outline| {
         let (low, high) = codes.bounds(direction, *outline)?;
         Ok(Bounded { row: outline.row as u32, low, high })
     };
-    let mut least = least;
-    if depth > 0 && outlines.len() / 2 > depth {
+    let mut found = Vec::new();
+    if outlines.len() / 2 > depth {
         // Those that promise most raise the bar for the others.
         outlines.select_nth_unstable_by(depth - 1, |a, b| b.high().total_cmp(&a.high()));
-        let best = outlines[..depth].iter().map(bound).collect::<std::io::Result<Vec<_>>>()?;
-        least = least.max(lowest_of_best(&best, depth));
+        found =
+            outlines.drain(..depth).map(|outline| bound(&outline)).collect::<std::io::Result<Vec<_>>>()?;
+        least = bar.count(found.iter().map(|row| row.low));
     }
-    outlines.retain(|outline| reaches(outline.high(), least));
-    outlines.sort_unstable_by_key(|outline| outline.row);
-    let mut found = outlines.iter().map(bound).collect::<std::io::Result<Vec<_>>>()?;
+    let first = found.len();
+    for outline in outlines.iter().filter(|outline| reaches(outline.high(), least)) {
+        found.push(bound(outline)?);
+    }
+    least = bar.count(found[first..].iter().map(|row| row.low));
     found.retain(|row| reaches(row.high, least));
+    found.sort_unstable_by_key(|row| row.row);
     Ok(found)
 }
 
 /// Whether a row with this upper bound can score so much; NaN bounds exclude nothing.
 fn reaches(high: f32, least: f32) -> bool {
     high >= least || high.is_nan()
-}
-
-/// The depth-th greatest lower bound; negative infinity if there are fewer rows.
-fn lowest_of_best(found: &[Bounded], depth: usize) -> f32 {
-    let mut lows: Vec<f32> = found.iter().map(|row| row.low).filter(|low| !low.is_nan()).collect();
-    match depth.checked_sub(1) {
-        Some(last) if last < lows.len() => *lows.select_nth_unstable_by(last, |a, b| b.total_cmp(a)).1,
-        _ => f32::NEG_INFINITY,
-    }
 }
 
 impl Retriever for DenseRetriever {
@@ -242,7 +229,7 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         crate::storage::checked::sum_file(&path, &path).unwrap();
         let corpus = Arc::new(Corpus::of_texts("t", &vec![String::new(); rows.len()]).unwrap());
-        let both = [Vectors::from_bytes(&bytes, 16), Vectors::open_with_codes(&path, 16).unwrap()];
+        let both = [Vectors::from_bytes(&bytes, 16), Vectors::open_holding(0, &path, 16).unwrap()];
         let both =
             both.map(|rows| DenseRetriever::new(Arc::clone(&corpus), Arc::new(NoEncoder), Arc::new(rows)));
         (folder, both)
@@ -290,8 +277,8 @@ mod tests {
         let codes = coded.vectors.codes().unwrap();
         let along = codes.direction(&rows[2], 0.0).unwrap();
         let tenth = coded.nearest(&rows[2], 10, &Stop::never()).unwrap()[9].score;
-        let left = codes.blocks().flat_map(|block| codes.outlines(&along, block).unwrap());
-        let left = left.filter(|outline| reaches(outline.high(), tenth)).count();
+        let left = |block| codes.outlines(&along, block, |high| reaches(high, tenth)).unwrap().len();
+        let left: usize = codes.blocks().map(left).sum();
         assert!(left < rows.len() / 2, "{left} of {}", rows.len());
     }
 
@@ -313,7 +300,7 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         crate::storage::checked::sum_file(&path, &path).unwrap();
         for vectors in
-            [Vectors::open(&path, 3), Vectors::open_with_codes(&path, 3), Ok(Vectors::from_bytes(&bytes, 3))]
+            [Vectors::open(&path, 3), Vectors::open_holding(0, &path, 3), Ok(Vectors::from_bytes(&bytes, 3))]
         {
             let vectors = vectors.unwrap();
             assert_eq!((vectors.len(), vectors.dimensions()), (4, 3));
@@ -333,7 +320,7 @@ mod tests {
             std::fs::write(path(corpus), &bytes).unwrap();
             crate::storage::checked::sum_file(&path(corpus), &path(corpus)).unwrap();
         }
-        let vectors = Vectors::open_with_codes(&path("a"), 10).unwrap();
+        let vectors = Vectors::open_holding(0, &path("a"), 10).unwrap();
         assert!(vectors.row(PassageIx(5_999)).is_ok());
         // The vectors of another corpus, with their checksums.
         let sums = crate::storage::checked::sums_path;

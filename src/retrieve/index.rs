@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
     Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, OwnedBytes, WatchCallback, WatchHandle,
@@ -152,6 +153,32 @@ pub struct TermIndex {
     pub(super) segments: Vec<Segment>,
     /// The average number of terms of a passage.
     pub(super) average: f32,
+    /// Room for the scores of a segment.
+    pub(super) zeros: Zeros,
+}
+
+/// Rows of zeros for the next searches: the system takes longer to give so much memory than a search needs for a segment.
+#[derive(Default)]
+pub(super) struct Zeros(Mutex<Vec<Vec<f32>>>);
+
+impl Zeros {
+    /// The most rows that are kept.
+    const KEPT: usize = 16;
+
+    pub fn take(&self, length: usize) -> Vec<f32> {
+        let mut row = self.0.lock().pop().unwrap_or_default();
+        row.resize(length, 0.0);
+        row
+    }
+
+    /// The row may hold anything.
+    pub fn give_back(&self, mut row: Vec<f32>) {
+        row.fill(0.0);
+        let mut rows = self.0.lock();
+        if rows.len() < Self::KEPT {
+            rows.push(row);
+        }
+    }
 }
 
 /// Consecutive passages with their postings.
@@ -226,7 +253,7 @@ impl TermIndex {
         let lengths = || segments.iter().flat_map(|segment| &segment.lengths);
         let terms: f64 = lengths().map(|terms| f64::from(*terms)).sum();
         let average = (terms / lengths().count().max(1) as f64) as f32;
-        Ok(TermIndex { contents, segments, average })
+        Ok(TermIndex { contents, segments, average, zeros: Zeros::default() })
     }
 }
 

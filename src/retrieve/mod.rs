@@ -15,6 +15,8 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
+use parking_lot::Mutex;
+
 use crate::corpus::{Corpus, PassageIx};
 use crate::rerank::{by_rank, xquad};
 use crate::storage::checked::Damaged;
@@ -121,6 +123,36 @@ pub fn top(corpus: &Corpus, depth: usize, scores: impl Iterator<Item = (PassageI
         }
     }
     heap.into_sorted_vec().into_iter().map(|Worst(hit, _)| hit).collect()
+}
+
+/// A score that `depth` of the passages counted so far have at least, so that none below it is among the best. It only rises; threads
+/// share it.
+struct Bar {
+    depth: usize,
+    /// The bar, and the greatest lower bounds above it.
+    held: Mutex<(f32, Vec<f32>)>,
+}
+
+impl Bar {
+    /// `start`: a score that none needs to reach.
+    fn new(depth: usize, start: f32) -> Self {
+        Bar { depth, held: Mutex::new((start, Vec::new())) }
+    }
+
+    fn get(&self) -> f32 {
+        self.held.lock().0
+    }
+
+    /// Counts the lower bounds of passages that were not counted before, and returns the bar. NaN says nothing.
+    fn count(&self, lows: impl Iterator<Item = f32>) -> f32 {
+        let (least, greatest) = &mut *self.held.lock();
+        greatest.extend(lows.filter(|low| *low > *least));
+        if self.depth > 0 && greatest.len() >= self.depth {
+            *least = *greatest.select_nth_unstable_by(self.depth - 1, |a, b| b.total_cmp(a)).1;
+            greatest.truncate(self.depth);
+        }
+        *least
+    }
 }
 
 /// The constant of reciprocal rank fusion (Cormack et al., 2009).
