@@ -9,6 +9,7 @@ Classes: 0 supports, 1 opposes, 2 neither.
 import json
 import math
 import os
+import random
 import re
 
 import torch
@@ -27,12 +28,9 @@ class Linear(nn.Linear):
 
     def forward(self, x):
         if self.plain and (self.wide or self.even is not None):
-            y = self.of_even(x * self.rest)
+            y = x * self.rest @ self.inner + self.bias
             return y + x.index_select(-1, torch.tensor(self.wide)) @ self.outer if self.wide else y
         return super().forward(x)
-
-    def of_even(self, x):
-        return x @ self.inner + self.bias
 
     def be_plain(self, on):
         """For the graph: the wide columns and the others as two products, with weights of their own."""
@@ -46,18 +44,35 @@ class Linear(nn.Linear):
             self.rest, self.inner = kept(rest), kept((w * even * (rest > 0)).T)
             self.outer = kept(w[:, self.wide].T) if self.wide else None
 
-    def be_even(self, read, *same):
-        """`read`: the largest that every column reads; `same`: products that read the same."""
-        w = torch.stack([x.weight.detach().abs().amax(0) for x in (self, *same)]).amax(0)
+    def evenness(self, read):
+        """What every column is to be divided by; `read`: the largest that every column reads."""
+        w = self.weight.detach().abs().amax(0)
         even = (read.clamp(min=1e-3 * read.max()) / w.clamp(min=1e-3 * w.max())).sqrt()
         others = torch.ones_like(even)
         others[self.wide] = 0
-        for x in (self, *same):
-            x.even = even / (even.log() * others).sum().div(others.sum()).exp()
+        return even / (even.log() * others).sum().div(others.sum()).exp()
 
 
 def products(m):
     return {n: x for n, x in m.named_modules() if isinstance(x, Linear)}
+
+
+@torch.no_grad()
+def largest_read(m, tok, rows, texts=24, seed=7):
+    """The largest number that every column of every product reads, on some of the passages."""
+    top = {}
+
+    def look(name):
+        def see(_, x):
+            top[name] = torch.maximum(top.get(name, torch.zeros(())), x[0].flatten(0, -2).abs().amax(0))
+        return see
+    seen = [x.register_forward_pre_hook(look(n)) for n, x in products(m).items()]
+    rows = [r for r in rows if len(r["passage"]) < 600]
+    for r in random.Random(seed).sample(rows, min(texts, len(rows))):
+        m(*collate([encode(tok, r["passage"], r["statement"], 160)]))
+    for x in seen:
+        x.remove()
+    return top
 
 
 class Layer(nn.Module):
@@ -83,12 +98,7 @@ class Layer(nn.Module):
             (b, l, _), pad = x.shape, lambda y: y
         if self.some is not None and bias.shape[1] > 1:
             bias = bias.index_select(1, self.some)
-        of = [self.q, self.k, self.v]
-        if plain and self.q.even is not None:   # divided once for all three
-            y, of = x * self.q.rest, [f.of_even for f in of]
-        else:
-            y = x
-        q, k, v = (pad(f(y)).view(b, l, len(self.heads), self.size).transpose(1, 2) for f in of)
+        q, k, v = (pad(f(x)).view(b, l, len(self.heads), self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
         if plain:
             w = torch.softmax(q @ k.transpose(-1, -2) * (self.size ** -0.5) + bias, -1)
             y = w @ v
@@ -246,6 +256,7 @@ def of_graph(path):
             else:
                 name = re.sub("/(Gemm_)?MatMul_quant$", "", n.name).strip("/").replace("/", ".")
             w[name + ".weight"] = (known[stem + "_quantized"].float() * known[stem + "_scale"]).T.contiguous()
+            # the graph carried since 2026-11-27 divides what q, k and v read once for all three
             rest = known.get((name[:-1] + "q" if name.endswith((".k", ".v")) else name) + ".rest")
             if rest is not None:
                 w[name + ".weight"] *= rest

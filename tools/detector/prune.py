@@ -53,21 +53,10 @@ def tokenizer(base, keep):
     return t
 
 
-@torch.no_grad()
-def wide(m, tok, data, most=8, texts=24, seed=7):
+def wide(m, tok, data, most=8):
     """Of every product the columns that are more than twice as large as the sixteenth, on some passages of the labels."""
-    rows = [r for r in common.labels_rows(data, "train") if len(r["passage"]) < 600]
-    top = {}
-
-    def look(name):
-        def see(_, x):
-            top[name] = torch.maximum(top.get(name, torch.zeros(())), x[0].flatten(0, -2).abs().amax(0))
-        return see
-    seen = [x.register_forward_pre_hook(look(n)) for n, x in M.products(m).items() if n != "head"]
-    for r in random.Random(seed).sample(rows, min(texts, len(rows))):
-        m(*M.collate([M.encode(tok, r["passage"], r["statement"], 160)]))
-    for x in seen:
-        x.remove()
+    top = M.largest_read(m, tok, common.labels_rows(data, "train"))
+    del top["head"]
     out = {}
     for n, x in top.items():
         v, i = x.topk(16)
