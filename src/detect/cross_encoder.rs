@@ -65,11 +65,14 @@ const READ: &[u8] = b"logits and a cosine for every window";
 const HELD: NonZeroUsize = NonZeroUsize::new(2_048).unwrap();
 
 /// The built-in encoder's cosines. The vectors are cached, because a passage is judged for several statements and a statement for many
-/// passages. `None` stands for a vector that a thread is making.
+/// passages.
 pub(super) struct Cosines {
     encoder: MiniLm,
-    vectors: Mutex<LruCache<[u8; 32], Option<Arc<Vec<f32>>>>>,
+    vectors: Mutex<LruCache<[u8; 32], Made>>,
 }
+
+/// `None` stands for a vector that a thread is making.
+type Made = Option<Arc<Vec<f32>>>;
 
 impl Cosines {
     /// Loads the encoder.
