@@ -111,6 +111,7 @@ pub fn parser() -> clap::Command {
 
 /// Parses the command line and runs it.
 pub fn main() -> ExitCode {
+    crate::signals::keep_freed_memory();
     let args = match parse_args() {
         Ok(args) => args,
         Err(mut error) => {
