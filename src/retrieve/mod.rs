@@ -269,6 +269,16 @@ mod tests {
     use crate::corpus::PassageIx;
 
     #[test]
+    fn the_bar_is_the_depth_th_best_of_all_that_was_counted() {
+        let bar = Bar::new(2, f32::NEG_INFINITY);
+        assert_eq!(bar.count([0.3].into_iter()), f32::NEG_INFINITY);
+        assert_eq!(bar.count([f32::NAN, -0.5].into_iter()), -0.5);
+        assert_eq!(bar.count([0.1, 0.2, 0.4].into_iter()), 0.3);
+        assert_eq!(bar.count([0.35, 0.0].into_iter()), 0.35);
+        assert_eq!((bar.get(), Bar::new(0, 0.0).count([1.0].into_iter())), (0.35, 0.0));
+    }
+
+    #[test]
     fn three_ways_to_fuse_give_the_orders_worked_by_hand() {
         let corpus = corpus();
         let list = |places: &[u32]| -> Vec<Hit> {
