@@ -19,69 +19,6 @@ pub fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
 }
 
-/// The first numbers of little-endian bytes; infinite where there are none.
-#[inline(always)]
-pub fn first_floats<const N: usize>(bytes: &[u8]) -> [f32; N] {
-    let mut numbers = [f32::INFINITY; N];
-    for (number, four) in numbers.iter_mut().zip(bytes.as_chunks::<4>().0) {
-        *number = f32::from_le_bytes(*four);
-    }
-    numbers
-}
-
-/// What an upper bound takes of a query: of its first numbers the scale, length and error, of the others the length, and of all the slack.
-#[derive(Clone, Copy)]
-pub struct Reach {
-    /// What an integer of the query stands for.
-    pub scale: f32,
-    /// The length of its first numbers.
-    pub length: f32,
-    /// The length of what rounding took from them.
-    pub error: f32,
-    /// The length of its other numbers.
-    pub others: f32,
-    /// What the score of a row of length 1 can be off.
-    pub slack: f32,
-    /// A row up to this length has a finite score in f32.
-    pub longest: f32,
-}
-
-impl Reach {
-    /// The middle of the bounds by the first numbers, what these can be off, and the most that the others add, for a row with these notes: the
-    /// scale, error and length of its first numbers, and the length of the others. The product of two small scales may be none in f32.
-    #[inline(always)]
-    pub fn of(&self, product: i32, [scale, error, length, beyond]: [f32; 4]) -> [f32; 3] {
-        let middle = (f64::from(self.scale) * f64::from(scale) * f64::from(product)) as f32;
-        let all = length + beyond;
-        let slack = if all <= self.longest { self.slack * all + f32::MIN_POSITIVE } else { f32::INFINITY };
-        [middle, self.length * error + self.error * (length + error) + slack, self.others * beyond]
-    }
-}
-
-/// Writes the upper bound of each row to `highs`; see [`Reach::of`].
-pub fn highs(reach: Reach, products: &[i32], notes: &[[u8; 16]], highs: &mut [f32]) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor supports these instructions, as just detected.
-        return unsafe { highs_avx2(reach, products, notes, highs) };
-    }
-    highs_plain(reach, products, notes, highs);
-}
-
-#[inline(always)]
-fn highs_plain(reach: Reach, products: &[i32], notes: &[[u8; 16]], highs: &mut [f32]) {
-    for ((high, product), notes) in highs.iter_mut().zip(products).zip(notes) {
-        let [middle, width, rest] = reach.of(*product, first_floats(notes));
-        *high = middle + (width + rest);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn highs_avx2(reach: Reach, products: &[i32], notes: &[[u8; 16]], highs: &mut [f32]) {
-    highs_plain(reach, products, notes, highs);
-}
-
 /// Scales a vector to unit length; `false` if it has none.
 pub fn unit(vector: &mut [f32]) -> bool {
     let length = dot(vector, vector).sqrt();
@@ -176,18 +113,185 @@ fn with_avx512(rows: &[i8], query: &[i16], out: &mut [i32]) {
     plain(rows, query, out);
 }
 
-/// Scale, error and length of some numbers, and their codes: bytes that are the numbers divided by the scale and rounded.
-pub fn code(numbers: &[f32], finite: bool) -> ([f32; 3], Vec<u8>) {
-    let scale = numbers.iter().fold(0f32, |most, x| most.max(x.abs())) / 127.0;
-    if !finite {
-        // The product of this row has no bounds, so every search scores it.
-        return ([0.0, f32::INFINITY, 0.0], vec![0; numbers.len()]);
+/// Adds to each sum the dot product of `query` with the row of that number.
+pub fn add_products(rows: &[i8], query: &[i16], at: &[usize], sums: &mut [i32]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vnni") {
+            // SAFETY: the processor supports these instructions, as just detected.
+            return unsafe { add_with_avx512(rows, query, at, sums) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor supports these instructions, as just detected.
+            return unsafe { add_with_avx2(rows, query, at, sums) };
+        }
     }
-    let whole = |x: &f32| if scale > 0.0 { (x / scale).round().clamp(-127.0, 127.0) as i8 } else { 0 };
-    let codes: Vec<i8> = numbers.iter().map(whole).collect();
+    add_plain(rows, query, at, sums);
+}
+
+#[inline(always)]
+fn add_plain(rows: &[i8], query: &[i16], at: &[usize], sums: &mut [i32]) {
+    for (at, sum) in at.iter().zip(sums) {
+        let row = &rows[at * query.len()..(at + 1) * query.len()];
+        *sum += row.iter().zip(query).map(|(c, q)| i32::from(*c) * i32::from(*q)).sum::<i32>();
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn add_with_avx2(rows: &[i8], query: &[i16], at: &[usize], sums: &mut [i32]) {
+    add_plain(rows, query, at, sums);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn add_with_avx512(rows: &[i8], query: &[i16], at: &[usize], sums: &mut [i32]) {
+    add_plain(rows, query, at, sums);
+}
+
+/// How many rows lie side by side for [`products_abreast`].
+pub const ABREAST: usize = 16;
+
+/// The codes of rows of `width` numbers, an even number, side by side: the first two numbers of each of sixteen rows, then the next two, and so on.
+/// Rows that are missing in the last sixteen are zeros.
+pub fn abreast(rows: &[i8], width: usize) -> Vec<i8> {
+    let of = |group: &[i8]| {
+        let at = |pair: usize, row: usize| group.get(row * width + pair * 2..row * width + pair * 2 + 2);
+        let every = (0..width / 2).flat_map(|pair| (0..ABREAST).map(move |row| (pair, row)));
+        every
+            .flat_map(|(pair, row)| at(pair, row).map_or([0, 0], |two| [two[0], two[1]]))
+            .collect::<Vec<i8>>()
+    };
+    rows.chunks(width * ABREAST).flat_map(of).collect()
+}
+
+/// Writes the dot product of `query` with each of the rows that lie [`abreast`] to `out`. No sum is taken across a register, so short rows are
+/// as quick as long ones.
+pub fn products_abreast(codes: &[i8], query: &[i16], out: &mut [i32]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vnni") {
+            // SAFETY: the processor supports these instructions, as just detected.
+            return unsafe { abreast_with_avx512(codes, query, out) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor supports these instructions, as just detected.
+            return unsafe { abreast_with_avx2(codes, query, out) };
+        }
+    }
+    abreast_plain(codes, query, out);
+}
+
+fn abreast_plain(codes: &[i8], query: &[i16], out: &mut [i32]) {
+    let groups = codes.chunks_exact((query.len() * ABREAST).max(1));
+    for (group, out) in groups.zip(out.as_chunks_mut::<ABREAST>().0) {
+        *out = [0; ABREAST];
+        for (codes, two) in group.as_chunks::<{ 2 * ABREAST }>().0.iter().zip(query.as_chunks::<2>().0) {
+            for (sum, codes) in out.iter_mut().zip(codes.as_chunks::<2>().0) {
+                *sum += i32::from(codes[0]) * i32::from(two[0]) + i32::from(codes[1]) * i32::from(two[1]);
+            }
+        }
+    }
+}
+
+/// Two numbers of the query, as the instructions take them.
+#[cfg(target_arch = "x86_64")]
+fn twos(query: &[i16]) -> Vec<i32> {
+    query.as_chunks::<2>().0.iter().map(|two| i32::from(two[0] as u16) | i32::from(two[1]) << 16).collect()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn abreast_with_avx2(codes: &[i8], query: &[i16], out: &mut [i32]) {
+    use std::arch::x86_64::*;
+    let twos = twos(query);
+    let groups = codes.chunks_exact((query.len() * ABREAST).max(1));
+    for (group, out) in groups.zip(out.as_chunks_mut::<ABREAST>().0) {
+        let mut sums = [_mm256_setzero_si256(); 2];
+        for (codes, two) in group.as_chunks::<{ 2 * ABREAST }>().0.iter().zip(&twos) {
+            for (half, sum) in codes.as_chunks::<ABREAST>().0.iter().zip(&mut sums) {
+                // SAFETY: sixteen bytes are read of as many.
+                let codes = _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(half.as_ptr().cast()) });
+                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(codes, _mm256_set1_epi32(*two)));
+            }
+        }
+        for (sum, out) in sums.iter().zip(out.as_chunks_mut::<{ ABREAST / 2 }>().0) {
+            // SAFETY: eight numbers are written to as many.
+            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), *sum) };
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn abreast_with_avx512(codes: &[i8], query: &[i16], out: &mut [i32]) {
+    use std::arch::x86_64::*;
+    let twos = twos(query);
+    let groups = codes.chunks_exact((query.len() * ABREAST).max(1));
+    for (group, out) in groups.zip(out.as_chunks_mut::<ABREAST>().0) {
+        let mut sums = _mm512_setzero_si512();
+        for (codes, two) in group.as_chunks::<{ 2 * ABREAST }>().0.iter().zip(&twos) {
+            // SAFETY: thirty-two bytes are read of as many.
+            let codes = _mm512_cvtepi8_epi16(unsafe { _mm256_loadu_si256(codes.as_ptr().cast()) });
+            sums = _mm512_dpwssd_epi32(sums, codes, _mm512_set1_epi32(*two));
+        }
+        // SAFETY: sixteen numbers are written to as many.
+        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), sums) };
+    }
+}
+
+/// `scale · (step · product + error) + others · rest + slack` of each row: its upper bound.
+#[derive(Clone, Copy)]
+pub struct Reach {
+    /// What an integer of the query stands for.
+    pub step: f32,
+    /// What rounding the row's numbers can change, in units of the row's scale.
+    pub error: f32,
+    /// The length of the query's numbers that were not read.
+    pub others: f32,
+    /// What everything else can change.
+    pub slack: f32,
+}
+
+impl Reach {
+    /// The middle of the bounds, and how far they are from it.
+    #[inline(always)]
+    pub fn of(&self, product: i32, scale: f32, rest: f32) -> (f32, f32) {
+        (scale * (self.step * product as f32), scale * self.error + self.others * rest + self.slack)
+    }
+}
+
+/// Writes the upper bound of each row; the rows' scales and rests are little-endian.
+pub fn highs(reach: Reach, products: &[i32], scales: &[u8], rests: &[u8], highs: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor supports these instructions, as just detected.
+        return unsafe { highs_avx2(reach, products, scales, rests, highs) };
+    }
+    highs_plain(reach, products, scales, rests, highs);
+}
+
+#[inline(always)]
+fn highs_plain(reach: Reach, products: &[i32], scales: &[u8], rests: &[u8], highs: &mut [f32]) {
+    let notes = scales.as_chunks::<4>().0.iter().zip(rests.as_chunks::<4>().0);
+    for ((high, product), (scale, rest)) in highs.iter_mut().zip(products).zip(notes) {
+        let (middle, width) = reach.of(*product, f32::from_le_bytes(*scale), f32::from_le_bytes(*rest));
+        *high = middle + width;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn highs_avx2(reach: Reach, products: &[i32], scales: &[u8], rests: &[u8], highs: &mut [f32]) {
+    highs_plain(reach, products, scales, rests, highs);
+}
+
+/// Bytes that are the numbers divided by the scale and rounded, and the length of what rounding took.
+pub fn code(numbers: &[f32], scale: f32) -> (Vec<i8>, f64) {
+    let codes: Vec<i8> = numbers.iter().map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8).collect();
     let lost = numbers.iter().zip(&codes).map(|(x, c)| f64::from(*x) - f64::from(scale) * f64::from(*c));
-    let notes = [scale, length(lost), length(numbers.iter().map(|x| f64::from(*x)))];
-    (notes, codes.into_iter().map(|c| c as u8).collect())
+    let lost = lost.map(|x| x * x).sum::<f64>().sqrt();
+    (codes, lost)
 }
 
 /// The Euclidean length, rounded up.
@@ -279,11 +383,40 @@ mod tests {
             assert_eq!(out, expected);
             plain(&rows, &query, &mut out);
             assert_eq!(out, expected);
+            let (at, mut sums) = ([6, 0, 3], [1; 3]);
+            add_products(&rows, &query, &at, &mut sums);
+            assert_eq!(sums, at.map(|at| expected[at] + 1));
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
                 // SAFETY: the processor supports these instructions, as just detected.
                 unsafe { with_avx2(&rows, &query, &mut out) };
                 assert_eq!(out, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_abreast_give_the_products_of_rows_one_after_another() {
+        for width in [2, 16, 30, 64, 96, 384] {
+            for count in [1, 15, 16, 17, 40] {
+                let rows: Vec<i8> = (0..width * count).map(|i| ((i * 7_919) % 255) as i8).collect();
+                let query: Vec<i16> = (0..width).map(|i| ((i * 104_729) % 4_095) as i16 - 2_047).collect();
+                let mut expected = vec![0; count];
+                plain(&rows, &query, &mut expected);
+                expected.resize(count.next_multiple_of(ABREAST), 0);
+                let codes = abreast(&rows, width);
+                let same = |multiply: &dyn Fn(&mut [i32])| {
+                    let mut out = vec![7; expected.len()];
+                    multiply(&mut out);
+                    assert_eq!(out, expected);
+                };
+                same(&|out| products_abreast(&codes, &query, out));
+                same(&|out| abreast_plain(&codes, &query, out));
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor supports these instructions, as just detected.
+                    same(&|out| unsafe { abreast_with_avx2(&codes, &query, out) });
+                }
             }
         }
     }

@@ -10,13 +10,15 @@
 //! | `custom` | an encoder from a folder: its settings and tokenizer (`card`), its network (`family`) |
 //! | `reranker` | models that score a passage with a query |
 //! | `sparse` | learned sparse models: texts to weights of terms |
-//! | `vectors` | the vectors of a corpus: stored, and bounded by bytes |
+//! | `vectors` | the vectors of a corpus |
+//! | `codes` | bytes that bound their dot products |
 //! | `corpus_vectors`, `array` | vectors computed elsewhere |
 //!
 //! The vector of a text never depends on other texts.
 //! May use: assets, corpus, input, net, storage, vector, work.
 
 mod array;
+mod codes;
 pub mod corpus_vectors;
 mod custom;
 mod encoder;
@@ -33,6 +35,7 @@ mod vectors;
 pub(crate) use array::tokens;
 
 pub use card::Card;
+pub use codes::{Codes, Direction, Further, Outline, reaches};
 pub use corpus_vectors::{EmbedError, ImportError, embed};
 pub use custom::CustomEncoder;
 pub use encoder::{
@@ -44,7 +47,7 @@ pub use manifest::{HubError, Manifest};
 pub use registry::{Named, Pooling, Source, Title, Towers};
 pub use reranker::{CrossScorer, LateScorer};
 pub use sparse::SparseEncoder;
-pub use vectors::{Codes, Direction, Outline, Vectors};
+pub use vectors::Vectors;
 
 pub(crate) mod card {
     //! The settings in a model's folder: pooling, prefixes, similarity, window; and its tokenizer. The family supplies settings that are missing.

@@ -1,15 +1,17 @@
 //! Dense retrieval: the dot product of vectors, over every passage, exactly.
 //!
-//! In large corpora the codes come first, in two passes: a third of every code, then the rest of those in reach. They bound each product, and
+//! In large corpora the codes come first: a quarter of every code, then more of those in reach. They bound each product, and
 //! every passage whose upper bound reaches the depth-th best lower bound is scored by its vector. No other can be among the best, so
 //! the list equals, to the last bit, the one that scoring all vectors gives.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::{Bar, Hit, RetrieveError, Retriever, top};
 use crate::corpus::{Corpus, PassageIx};
-use crate::encode::{Codes, Direction, Encoder, Outline, Role, Vectors};
+use crate::encode::{Codes, Direction, Encoder, Further, Outline, Role, Vectors, reaches};
 use crate::vector::dot;
 use crate::work::{Stop, Stopped, on_cores};
 
@@ -17,20 +19,14 @@ use crate::work::{Stop, Stopped, on_cores};
 const BATCH: usize = 8_192;
 /// The number of passages rescored between two checks of the stop.
 const AGAIN: usize = 256;
+/// How many rows are looked at before all others, for each that is asked for.
+const PROMISING: usize = 8;
 
 /// Exact search by vectors.
 pub struct DenseRetriever {
     corpus: Arc<Corpus>,
     encoder: Arc<dyn Encoder>,
     vectors: Arc<Vectors>,
-}
-
-/// A passage and the bounds of its score.
-#[derive(Clone, Copy)]
-struct Bounded {
-    row: u32,
-    low: f32,
-    high: f32,
 }
 
 impl DenseRetriever {
@@ -117,10 +113,10 @@ impl DenseRetriever {
     }
 }
 
-/// The rows that can be among the `depth` best, in order; an error of the codes if they are damaged.
+/// The rows that can be among the `depth` best; an error of the codes if they are damaged.
 fn candidates(
     codes: &Codes,
-    direction: &Direction,
+    along: &Direction,
     depth: usize,
     stop: &Stop,
 ) -> Result<std::io::Result<Vec<u32>>, Stopped> {
@@ -128,52 +124,43 @@ fn candidates(
         return Ok(Ok(Vec::new()));
     }
     let bar = Bar::new(depth, f32::NEG_INFINITY);
+    let promising = Bar::new(depth * PROMISING, f32::NEG_INFINITY);
     let blocks: Vec<_> = codes.blocks().collect();
-    let found = on_cores(blocks.len(), stop, |i| in_block(codes, direction, blocks[i].clone(), depth, &bar));
-    if found.len() < blocks.len() {
+    let narrow = |block: &Range<usize>, mut rows: Vec<Outline>| {
+        for by in [Further::Second, Further::Rest] {
+            let least = bar.get();
+            rows.retain(|row| reaches(row.high, least));
+            codes.narrow(along, block.clone(), by, &mut rows)?;
+        }
+        let least = bar.count(rows.iter().map(|row| row.low));
+        rows.retain(|row| reaches(row.high, least));
+        Ok::<_, std::io::Error>(rows)
+    };
+    // The rows that promise most go first: they raise the bar for all others.
+    let scanned = on_cores(blocks.len(), stop, |i| {
+        let rows = codes.outlines(along, blocks[i].clone(), bar.get())?;
+        let least = promising.count(rows.iter().map(|row| row.high));
+        let (first, others) = rows.into_iter().partition(|row| row.high >= least);
+        Ok((narrow(&blocks[i], first)?, others))
+    });
+    let scanned = match scanned.into_iter().collect::<std::io::Result<Vec<_>>>() {
+        Ok(scanned) => scanned,
+        Err(error) => return Ok(Err(error)),
+    };
+    let (first, others): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
+    let others: Vec<Mutex<Vec<Outline>>> = others.into_iter().map(Mutex::new).collect();
+    let narrowed =
+        on_cores(others.len(), stop, |i| narrow(&blocks[i], std::mem::take(&mut *others[i].lock())));
+    if narrowed.len() < blocks.len() {
         return Err(Stopped);
     }
     let least = bar.get();
-    Ok(found.into_iter().collect::<std::io::Result<Vec<_>>>().map(|found| {
-        found.iter().flatten().filter(|row| reaches(row.high, least)).map(|row| row.row).collect()
+    Ok(narrowed.into_iter().collect::<std::io::Result<Vec<_>>>().map(|narrowed| {
+        let rows = first.iter().chain(&narrowed).flatten().filter(|row| reaches(row.high, least));
+        let mut rows: Vec<u32> = rows.map(|row| row.row).collect();
+        rows.sort_unstable();
+        rows
     }))
-}
-
-/// The rows of a block that can be among the `depth` best, in order.
-fn in_block(
-    codes: &Codes,
-    direction: &Direction,
-    block: Range<usize>,
-    depth: usize,
-    bar: &Bar,
-) -> std::io::Result<Vec<Bounded>> {
-    let mut least = bar.get();
-    let mut outlines = codes.outlines(direction, block, |high| reaches(high, least))?;
-    let bound = |outline: &Outline| {
-        let (low, high) = codes.bounds(direction, *outline)?;
-        Ok(Bounded { row: outline.row as u32, low, high })
-    };
-    let mut found = Vec::new();
-    if outlines.len() / 2 > depth {
-        // Those that promise most raise the bar for the others.
-        outlines.select_nth_unstable_by(depth - 1, |a, b| b.high().total_cmp(&a.high()));
-        found =
-            outlines.drain(..depth).map(|outline| bound(&outline)).collect::<std::io::Result<Vec<_>>>()?;
-        least = bar.count(found.iter().map(|row| row.low));
-    }
-    let first = found.len();
-    for outline in outlines.iter().filter(|outline| reaches(outline.high(), least)) {
-        found.push(bound(outline)?);
-    }
-    least = bar.count(found[first..].iter().map(|row| row.low));
-    found.retain(|row| reaches(row.high, least));
-    found.sort_unstable_by_key(|row| row.row);
-    Ok(found)
-}
-
-/// Whether a row with this upper bound can score so much; NaN bounds exclude nothing.
-fn reaches(high: f32, least: f32) -> bool {
-    high >= least || high.is_nan()
 }
 
 impl Retriever for DenseRetriever {
@@ -277,7 +264,7 @@ mod tests {
         let codes = coded.vectors.codes().unwrap();
         let along = codes.direction(&rows[2], 0.0).unwrap();
         let tenth = coded.nearest(&rows[2], 10, &Stop::never()).unwrap()[9].score;
-        let left = |block| codes.outlines(&along, block, |high| reaches(high, tenth)).unwrap().len();
+        let left = |block| codes.outlines(&along, block, tenth).unwrap().len();
         let left: usize = codes.blocks().map(left).sum();
         assert!(left < rows.len() / 2, "{left} of {}", rows.len());
     }

@@ -354,6 +354,7 @@ fn only_the_reader_of_inputs_opens_what_a_user_names() {
         "src/encode/hub.rs",
         "src/encode/corpus_vectors.rs",
         "src/encode/sparse.rs",
+        "src/encode/codes.rs",
         "src/encode/vectors.rs",
         "src/retrieve/impact.rs",
         "src/retrieve/late.rs",

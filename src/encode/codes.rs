@@ -1,0 +1,474 @@
+//! Codes of a corpus's vectors: bytes that bound every dot product, so that an exact search reads few of the vectors.
+//!
+//! Rows are turned to axes of which the first hold most of their length: the principal components of a sample. A search scans the codes of the
+//! first quarter, reads the second quarter for the rows that are still in reach, and the rest for those that are still in reach then.
+//!
+//! ```text
+//! f32                            how far the axes are from being perpendicular and of length 1
+//! [dimensions × dimensions] f32  the axes, one a row
+//! of every 4,096 rows, from a multiple of 64 bytes:
+//!   f32 × 4                      the largest errors of a row's first quarter, of its second and of all after the first, as multiples of their scale;
+//!                                the length of the longest row with its error
+//!   [rows × first] i8            the first numbers of the turned row, divided by their scale and rounded, sixteen rows abreast
+//!   [rows] f32, [rows] f32       their scale, and the length of the others
+//!   [rows] f32 × 2               the scale of the others, and the length of those after the second quarter
+//!   [rows × second] i8           the second quarter
+//!   [rows × rest] i8             the rest
+//! ```
+//!
+//! With `y = s·c + e`, a query `p = t·d + f` with integer `d` has `p·y = s·t·(d·c) + p·e + f·(s·c)`. By Cauchy–Schwarz the
+//! last two terms are at most `‖p‖‖e‖ + ‖f‖(‖y‖ + ‖e‖)`, and numbers that are not read add at most `‖p‖‖y‖`. A search that scores
+//! every row whose upper bound reaches the best is therefore exact.
+//! Codes have checksums ([`crate::storage::checked`]). Damaged ones cost a search only time: it reads all vectors then.
+
+use std::fs::File;
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use memmap2::Mmap;
+
+use super::family::along;
+use super::vectors::Filed;
+use crate::storage::checked::{Damaged, Summed, open_sum, open_unchecked, sum_file};
+use crate::storage::replace_with;
+use crate::vector::{
+    ABREAST, Reach, abreast, add_products, axes, code, floats, highs, length, products_abreast, rounding,
+    skew, turning,
+};
+use crate::work::{Stop, on_cores};
+
+/// Rows whose codes lie together.
+const BLOCK: usize = 4_096;
+/// Blocks that are computed at once.
+const AT_ONCE: usize = 8;
+/// The largest integer of a query.
+const FINEST: i32 = 2_047;
+/// The bytes of a row beside its numbers: two scales and two lengths.
+const NOTES: usize = 16;
+/// Blocks, and so the parts of all but the last one, begin at multiples of this: a line of the processor's caches.
+const LINE: usize = 64;
+/// Rows of which the axes are found.
+const SAMPLE: usize = 16_384;
+
+/// The codes of a file of vectors, memory-mapped.
+pub struct Codes {
+    map: Mmap,
+    sums: Summed,
+    rows: usize,
+    dimensions: usize,
+    /// How far the axes are off, and the axes.
+    head: OnceLock<Vec<f32>>,
+}
+
+/// A query direction in integers.
+pub struct Direction {
+    /// The first quarter, the second, and the rest.
+    whole: [Vec<i16>; 3],
+    /// What an integer stands for.
+    step: f32,
+    /// The lengths of the first quarter, of the second, of all after the first and of all after the second.
+    lengths: [f32; 4],
+    /// What the score of a row of length 1 can be off.
+    slack: f32,
+    /// A row up to this length has a finite score in f32.
+    longest: f32,
+}
+
+/// What is known of a row's product with a direction.
+#[derive(Clone, Copy)]
+pub struct Outline {
+    /// The row's number.
+    pub row: u32,
+    /// Its lower bound, in exact arithmetic and in f32.
+    pub low: f32,
+    /// Its upper bound.
+    pub high: f32,
+    middle: f32,
+    /// What rounding the first quarter can change.
+    error: f32,
+}
+
+/// Which codes of a row are read after the first quarter.
+#[derive(Clone, Copy)]
+pub enum Further {
+    /// The second quarter.
+    Second,
+    /// All that is left.
+    Rest,
+}
+
+/// Where the parts of a block lie.
+struct Parts {
+    head: Range<usize>,
+    first: Range<usize>,
+    scales: Range<usize>,
+    rests: Range<usize>,
+    notes: Range<usize>,
+    further: [Range<usize>; 2],
+}
+
+impl Codes {
+    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or have another number of rows.
+    ///
+    /// # Errors
+    /// The vectors cannot be read, or the codes cannot be written.
+    pub(super) fn of(vectors: &Filed, place: &Path, rows: usize) -> std::io::Result<Self> {
+        let dimensions = vectors.dimensions;
+        let size = parts(rows.saturating_sub(1), rows, dimensions).further[1].end;
+        let sums = match open_sum(place) {
+            Ok(sums) if sums.bytes() == size as u64 => sums,
+            Err(error) if Damaged::of(&error).is_none() => return Err(error),
+            // Not set aside: another process may be writing the same codes, and they are made again from the vectors alone.
+            _ => {
+                write(vectors, place, rows)?;
+                sum_file(place, place)?;
+                open_unchecked(place)?.pop().ok_or(std::io::ErrorKind::NotFound)?
+            }
+        };
+        // SAFETY: the file is never written again once it has its final name.
+        let map = unsafe { Mmap::map(&File::open(place)?) }?;
+        Ok(Codes { map, sums, rows, dimensions, head: OnceLock::new() })
+    }
+
+    /// Prepares a direction for comparison with the rows. `slack` widens the bounds of a row of length 1.
+    ///
+    /// # Errors
+    /// The codes are [`Damaged`].
+    pub fn direction(&self, direction: &[f32], slack: f32) -> std::io::Result<Direction> {
+        let read = self.read(0..axes_end(self.dimensions))?;
+        let (skew, axes) =
+            self.head.get_or_init(|| floats(read)).split_first().ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        let along = |axis: &[f32]| {
+            axis.iter().zip(direction).map(|(a, x)| f64::from(*a) * f64::from(*x)).sum::<f64>()
+        };
+        let turned: Vec<f32> = axes.chunks_exact(self.dimensions).map(|axis| along(axis) as f32).collect();
+        // Sums must fit into an i32.
+        let most = (i32::MAX / 127 / self.dimensions.max(1) as i32).min(FINEST) as f32;
+        let step = turned.iter().fold(0f32, |most, x| most.max(x.abs())) / most.max(1.0);
+        let whole = |x: &f32| if step > 0.0 { (x / step).round().clamp(-most, most) as i16 } else { 0 };
+        let mut whole: Vec<i16> = turned.iter().map(whole).collect();
+        let lost = turned.iter().zip(&whole).map(|(x, w)| f64::from(*x) - f64::from(step) * f64::from(*w));
+        let of = |numbers: &[f32]| length(numbers.iter().map(|x| f64::from(*x)));
+        let (lost, all) = (length(lost), of(direction));
+        let slack = slack + lost + all * (rounding(self.dimensions) + skew + turning(self.dimensions));
+        let [first, second, _] = quarters(self.dimensions);
+        let (others, rest) = (&turned[first..], &turned[first + second..]);
+        let lengths = [of(&turned[..first]), of(&others[..second]), of(others), of(rest)];
+        let last = whole.split_off(first + second);
+        let second = whole.split_off(first);
+        whole.resize(first.next_multiple_of(2), 0);
+        // Anything can be off if a part of a score's sum can be infinite.
+        Ok(Direction { whole: [whole, second, last], step, lengths, slack, longest: f32::MAX / 4.0 / all })
+    }
+
+    /// What the first quarter says of a block's rows whose upper bounds are `least` or more, or unknown.
+    ///
+    /// # Errors
+    /// The codes are [`Damaged`].
+    pub fn outlines(
+        &self,
+        along: &Direction,
+        block: Range<usize>,
+        least: f32,
+    ) -> std::io::Result<Vec<Outline>> {
+        let parts = parts(block.start, self.rows, self.dimensions);
+        let ([of_first, ..], slack) = self.errors(along, &parts)?;
+        let reach = Reach { step: along.step, error: of_first, others: along.lengths[2], slack };
+        let (scales, rests) = (self.read(parts.scales)?, self.read(parts.rests)?);
+        let mut products = vec![0; block.len().next_multiple_of(ABREAST)];
+        products_abreast(signed(self.read(parts.first)?), &along.whole[0], &mut products);
+        let mut above = vec![0.0; block.len()];
+        highs(reach, &products, scales, rests, &mut above);
+        let mut outlines = Vec::new();
+        for (at, _) in above.iter().enumerate().filter(|(_, high)| reaches(**high, least)) {
+            let scale = float(scales, at);
+            let (middle, width) = reach.of(products[at], scale, float(rests, at));
+            let (low, high) = (middle - width, middle + width);
+            outlines.push(Outline {
+                row: (block.start + at) as u32,
+                low,
+                high,
+                middle,
+                error: scale * of_first,
+            });
+        }
+        Ok(outlines)
+    }
+
+    /// Narrows the bounds of a block's rows by further codes. The second quarter comes before the rest.
+    ///
+    /// # Errors
+    /// The codes are [`Damaged`].
+    pub fn narrow(
+        &self,
+        along: &Direction,
+        block: Range<usize>,
+        by: Further,
+        outlines: &mut [Outline],
+    ) -> std::io::Result<()> {
+        let parts = parts(block.start, self.rows, self.dimensions);
+        let ([_, of_second, of_others], slack) = self.errors(along, &parts)?;
+        let (whole, error, others, codes) = match by {
+            Further::Second => (&along.whole[1], of_second, along.lengths[3], &parts.further[0]),
+            // An infinite length is noted of a row without bounds, and 0 times that is none.
+            Further::Rest => (&along.whole[2], of_others, 0.0, &parts.further[1]),
+        };
+        let notes = self.read(parts.notes)?;
+        let at: Vec<usize> = outlines.iter().map(|outline| outline.row as usize - block.start).collect();
+        for at in &at {
+            let row = codes.start + at * whole.len();
+            self.sums.check_bytes(row as u64..(row + whole.len()) as u64, &self.map)?;
+        }
+        let codes = self.map.get(codes.clone()).ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        let mut products = vec![0; at.len()];
+        add_products(signed(codes), whole, &at, &mut products);
+        for ((outline, at), product) in outlines.iter_mut().zip(at).zip(products) {
+            let (scale, rest) = (float(notes, 2 * at), float(notes, 2 * at + 1));
+            let reach = Reach { step: along.step, error, others, slack: slack + outline.error };
+            let (middle, width) = reach.of(product, scale, rest);
+            outline.middle += middle;
+            outline.low = outline.middle - width;
+            // Both bounds from above hold.
+            outline.high = (outline.middle + width).min(outline.high);
+        }
+        Ok(())
+    }
+
+    /// What rounding the first quarter, the second, and all after the first can change in units of their scale; and what else can be off.
+    fn errors(&self, along: &Direction, parts: &Parts) -> std::io::Result<([f32; 3], f32)> {
+        let head = self.read(parts.head.clone())?;
+        let [first, second, others, _] = along.lengths;
+        let errors = [first * float(head, 0), second * float(head, 1), others * float(head, 2)];
+        let longest = float(head, 3);
+        let finite = longest <= along.longest;
+        Ok((errors, if finite { along.slack * longest + f32::MIN_POSITIVE } else { f32::INFINITY }))
+    }
+
+    fn read(&self, place: Range<usize>) -> std::io::Result<&[u8]> {
+        self.sums.check_bytes(place.start as u64..place.end as u64, &self.map)?;
+        self.map.get(place).ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// The ranges of rows that lie in one block each.
+    pub fn blocks(&self) -> impl Iterator<Item = Range<usize>> {
+        let rows = self.rows;
+        (0..rows).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(rows))
+    }
+}
+
+/// Whether a row with this upper bound can score so much; a bound that is no number excludes nothing.
+pub fn reaches(high: f32, least: f32) -> bool {
+    high >= least || high.is_nan()
+}
+
+fn signed(bytes: &[u8]) -> &[i8] {
+    // SAFETY: every byte is an i8.
+    unsafe { bytes.align_to::<i8>().1 }
+}
+
+fn float(bytes: &[u8], at: usize) -> f32 {
+    bytes.as_chunks::<4>().0.get(at).map_or(f32::INFINITY, |four| f32::from_le_bytes(*four))
+}
+
+/// How many numbers are scanned of every row, how many are read next, and how many are left.
+fn quarters(dimensions: usize) -> [usize; 3] {
+    let first = (dimensions / 4).max(1);
+    let second = first.min(dimensions - first);
+    [first, second, dimensions - first - second]
+}
+
+fn axes_end(dimensions: usize) -> usize {
+    4 + dimensions * dimensions * 4
+}
+
+/// Where the parts of the block of a row lie, in a file of so many rows.
+fn parts(row: usize, rows: usize, dimensions: usize) -> Parts {
+    let [first, second, rest] = quarters(dimensions);
+    let first = first.next_multiple_of(2);
+    let (block, held) = (row / BLOCK, BLOCK.min(rows - row / BLOCK * BLOCK));
+    let mut at = axes_end(dimensions).next_multiple_of(LINE)
+        + block * (LINE + BLOCK * (first + NOTES + second + rest));
+    let mut next = |bytes: usize| {
+        at += bytes;
+        at - bytes..at
+    };
+    Parts {
+        head: next(LINE),
+        first: next(held.next_multiple_of(ABREAST) * first),
+        scales: next(held * 4),
+        rests: next(held * 4),
+        notes: next(held * 8),
+        further: [next(held * second), next(held * rest)],
+    }
+}
+
+/// Computes the codes and writes them. Two processes that do so at once write the same bytes.
+fn write(vectors: &Filed, place: &Path, rows: usize) -> std::io::Result<()> {
+    let dimensions = vectors.dimensions;
+    let [first, second, _] = quarters(dimensions);
+    let axes = axes(&sample(vectors, rows)?, dimensions, first + second);
+    let starts: Vec<usize> = (0..rows).step_by(BLOCK).collect();
+    replace_with(place, |file| {
+        let mut head = skew(&axes, dimensions).to_le_bytes().to_vec();
+        head.extend(axes.iter().flat_map(|x| x.to_le_bytes()));
+        head.resize(head.len().next_multiple_of(LINE), 0);
+        file.write_all(&head)?;
+        for some in starts.chunks(AT_ONCE) {
+            let block = |i: usize| block(vectors, some[i]..(some[i] + BLOCK).min(rows), &axes);
+            for block in on_cores(some.len(), &Stop::never(), block) {
+                file.write_all(&block?)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The bytes of a block.
+fn block(vectors: &Filed, range: Range<usize>, axes: &[f32]) -> std::io::Result<Vec<u8>> {
+    let dimensions = vectors.dimensions;
+    let [first, second, rest] = quarters(dimensions);
+    let turned = along(&vectors.rows(range)?, axes, dimensions).map_err(std::io::Error::other)?;
+    let (mut largest, mut codes): ([f32; 4], [Vec<i8>; 3]) = Default::default();
+    let (mut scales, mut rests, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let of = |numbers: &[f32]| length(numbers.iter().map(|x| f64::from(*x)));
+    for row in turned.chunks_exact(dimensions) {
+        if row.iter().all(|x| x.is_finite()) {
+            let scale = |numbers: &[f32]| {
+                (numbers.iter().fold(0f32, |most, x| most.max(x.abs())) / 127.0).max(f32::MIN_POSITIVE)
+            };
+            let (of_first, others) = row.split_at(first);
+            let (of_second, of_rest) = others.split_at(second);
+            let (own, further) = (scale(of_first), scale(others));
+            let coded = [code(of_first, own), code(of_second, further), code(of_rest, further)];
+            let [one, two, three] = coded.each_ref().map(|(_, lost)| *lost);
+            let ratio = |lost: f64, scale: f32| length([lost / f64::from(scale)].into_iter());
+            let all = length([f64::from(of(row)) + one.hypot(two).hypot(three)].into_iter());
+            let now = [ratio(one, own), ratio(two, further), ratio(two.hypot(three), further), all];
+            largest = std::array::from_fn(|i| largest[i].max(now[i]));
+            codes.iter_mut().zip(coded).for_each(|(all, (own, _))| all.extend(own));
+            codes[0].resize(codes[0].len().next_multiple_of(2), 0);
+            scales.push(own);
+            rests.push(of(others));
+            notes.extend([further, of(of_rest)]);
+        } else {
+            // The product of this row has no bounds, so every search scores it.
+            let widths = [first.next_multiple_of(2), second, rest];
+            codes.iter_mut().zip(widths).for_each(|(all, width)| all.resize(all.len() + width, 0));
+            scales.push(f32::MIN_POSITIVE);
+            rests.push(f32::INFINITY);
+            notes.extend([f32::MIN_POSITIVE, f32::INFINITY]);
+        }
+    }
+    let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let mut out = bytes(&largest);
+    out.resize(LINE, 0);
+    out.extend(abreast(&codes[0], first.next_multiple_of(2)).iter().map(|code| *code as u8));
+    out.extend([scales, rests, notes].iter().flat_map(|numbers| bytes(numbers)));
+    out.extend(codes[1..].iter().flatten().map(|code| *code as u8));
+    Ok(out)
+}
+
+/// Rows from all parts of a file, of length 1.
+fn sample(vectors: &Filed, rows: usize) -> std::io::Result<Vec<f32>> {
+    const RUN: usize = 64;
+    let dimensions = vectors.dimensions;
+    let mut out = Vec::new();
+    for start in (0..rows).step_by((rows / (SAMPLE / RUN)).max(RUN)) {
+        for row in vectors.rows(start..(start + RUN).min(rows))?.chunks_exact(dimensions) {
+            let length = length(row.iter().map(|x| f64::from(*x)));
+            if length.is_normal() {
+                out.extend(row.iter().map(|x| x / length));
+            }
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::vector::dot;
+
+    /// Rows of unit length, long ones, short ones, one with a single number, zeros, NaN, infinity.
+    fn rows(dimensions: usize) -> Vec<Vec<f32>> {
+        let mut seed = 7u32;
+        let mut next = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        let mut rows: Vec<Vec<f32>> = (0..200)
+            .map(|i| (0..dimensions).map(|_| next() * [1.0, 1e4, 1e-4, 0.05][i % 4]).collect())
+            .collect();
+        let mut alone = vec![0.0; dimensions];
+        alone[0] = 3.0;
+        rows.extend([
+            alone,
+            vec![0.0; dimensions],
+            vec![f32::NAN; dimensions],
+            vec![f32::INFINITY; dimensions],
+        ]);
+        rows
+    }
+
+    #[test]
+    fn the_true_product_lies_within_the_bounds_for_every_row() {
+        for dimensions in [1, 7, 64, 384] {
+            let (folder, rows) = (tempfile::tempdir().unwrap(), rows(dimensions));
+            let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+            let file = folder.path().join("v.f32");
+            fs::write(&file, bytes).unwrap();
+            let place = folder.path().join("v.i8");
+            let codes = Codes::of(&filed(&file, dimensions), &place, rows.len()).unwrap();
+            for query in &rows[..40] {
+                let direction = codes.direction(query, 0.0).unwrap();
+                let mut outlines = codes.outlines(&direction, 0..rows.len(), f32::NEG_INFINITY).unwrap();
+                assert_eq!(outlines.len(), rows.len());
+                let mut before = vec![f32::INFINITY; rows.len()];
+                for further in [None, Some(Further::Second), Some(Further::Rest)] {
+                    if let Some(by) = further {
+                        codes.narrow(&direction, 0..rows.len(), by, &mut outlines).unwrap();
+                    }
+                    for (outline, before) in outlines.iter().zip(&mut before) {
+                        let product = dot(query, &rows[outline.row as usize]);
+                        let all = [outline.low, product, outline.high, *before];
+                        *before = outline.high;
+                        assert!(
+                            product.is_nan() || all.is_sorted() || all.iter().any(|x| x.is_nan()),
+                            "{all:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn filed(path: &Path, dimensions: usize) -> Filed {
+        sum_file(path, path).unwrap();
+        Filed::open(path, dimensions).unwrap()
+    }
+
+    #[test]
+    fn codes_with_another_number_of_rows_and_damaged_ones_are_computed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, place) = (folder.path().join("v.f32"), folder.path().join("v.i8"));
+        fs::write(&file, (0..48).collect::<Vec<u8>>()).unwrap();
+        let vectors = filed(&file, 4);
+        fs::write(&place, b"cut short").unwrap();
+        Codes::of(&vectors, &place, 3).unwrap();
+        let right = fs::read(&place).unwrap();
+        // The axes, the block's head, the first numbers of sixteen rows in pairs, and what else is noted of three rows.
+        assert_eq!(right.len(), 128 + 64 + 16 * 2 + 3 * (16 + 3));
+        for at in 0..right.len() {
+            let mut damaged = right.clone();
+            damaged[at] ^= 1;
+            fs::write(&place, damaged).unwrap();
+            Codes::of(&vectors, &place, 3).unwrap();
+            assert_eq!(fs::read(&place).unwrap(), right);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+}
