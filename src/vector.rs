@@ -1,17 +1,20 @@
 //! Dot products of f32 rows and of int8 codes. May use: nothing of this crate.
 
+use std::iter::Sum;
+use std::ops::{Add, Mul};
+
 /// The dot product, in eight running sums so that the compiler can use wide registers.
 #[inline(always)]
-pub fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0f32; 8];
+pub fn dot<T: Copy + Default + Add<Output = T> + Mul<Output = T> + Sum>(a: &[T], b: &[T]) -> T {
+    let mut sums = [T::default(); 8];
     let (a_rows, b_rows) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f32 = a_rows.remainder().iter().zip(b_rows.remainder()).map(|(x, y)| x * y).sum();
+    let tail: T = a_rows.remainder().iter().zip(b_rows.remainder()).map(|(x, y)| *x * *y).sum();
     for (x, y) in a_rows.zip(b_rows) {
         for lane in 0..8 {
-            sums[lane] += x[lane] * y[lane];
+            sums[lane] = sums[lane] + x[lane] * y[lane];
         }
     }
-    sums.iter().sum::<f32>() + tail
+    sums.into_iter().sum::<T>() + tail
 }
 
 /// Numbers from little-endian bytes.
@@ -286,6 +289,66 @@ fn highs_avx2(reach: Reach, products: &[i32], scales: &[u8], rests: &[u8], highs
     highs_plain(reach, products, scales, rests, highs);
 }
 
+/// The places of the numbers that are `least` or more, or no numbers, in order.
+pub fn reaching(numbers: &[f32], least: f32) -> Vec<u32> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor supports these instructions, as just detected.
+        return unsafe { reaching_with_avx512(numbers, least) };
+    }
+    reaching_plain(numbers, least)
+}
+
+/// How many numbers are asked at a time.
+const ASKED: usize = 16;
+
+fn reaching_plain(numbers: &[f32], least: f32) -> Vec<u32> {
+    let reaches = |number: &f32| *number >= least || number.is_nan();
+    let mut places = Vec::new();
+    for (i, some) in numbers.chunks(ASKED).enumerate() {
+        // Most hold none: asking them together is done in wide registers.
+        if some.iter().fold(false, |any, number| any | reaches(number)) {
+            // Without a branch for each, which the processor could not foresee.
+            let (mut found, mut count) = ([0u32; ASKED], 0);
+            for (at, number) in some.iter().enumerate() {
+                found[count] = (i * ASKED + at) as u32;
+                count += usize::from(reaches(number));
+            }
+            places.extend_from_slice(&found[..count]);
+        }
+    }
+    places
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn reaching_with_avx512(numbers: &[f32], least: f32) -> Vec<u32> {
+    use std::arch::x86_64::*;
+    let (whole, tail) = numbers.as_chunks::<ASKED>();
+    let (mut places, mut count) = (Vec::new(), 0);
+    let (least_of_all, step) = (_mm512_set1_ps(least), _mm512_set1_epi32(ASKED as i32));
+    let mut at = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for some in whole {
+        // SAFETY: sixteen numbers are read of as many.
+        let some = unsafe { _mm512_loadu_ps(some.as_ptr()) };
+        let reaches = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(some, least_of_all);
+        if reaches != 0 {
+            if places.len() < count + ASKED {
+                places.resize(2 * count + ASKED, 0u32);
+            }
+            let to = &mut places[count..count + ASKED];
+            // SAFETY: sixteen numbers are written to as many.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(reaches, at)) };
+            count += reaches.count_ones() as usize;
+        }
+        at = _mm512_add_epi32(at, step);
+    }
+    places.truncate(count);
+    let before = (whole.len() * ASKED) as u32;
+    places.extend(reaching_plain(tail, least).into_iter().map(|at| before + at));
+    places
+}
+
 /// Bytes that are the numbers divided by the scale and rounded, and the length of what rounding took.
 pub fn code(numbers: &[f32], scale: f32) -> (Vec<i8>, f64) {
     let codes: Vec<i8> = numbers.iter().map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8).collect();
@@ -299,69 +362,12 @@ pub fn length(numbers: impl Iterator<Item = f64>) -> f32 {
     (numbers.map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6)) as f32
 }
 
-/// Perpendicular axes of length 1, one a row, of which the first `most` span about what as many principal components of the rows span.
-pub fn axes(rows: &[f32], dimensions: usize, most: usize) -> Vec<f32> {
-    const ROUNDS: usize = 6;
-    let unit = |at: usize| (0..dimensions).map(move |i| f64::from(u8::from(i == at))).collect::<Vec<f64>>();
-    let mut spread = vec![vec![0f64; dimensions]; dimensions];
-    for row in rows.chunks_exact(dimensions) {
-        for (to, x) in spread.iter_mut().zip(row) {
-            to.iter_mut().zip(row).for_each(|(sum, y)| *sum += f64::from(*x) * f64::from(*y));
-        }
-    }
-    let mut span: Vec<Vec<f64>> = (0..most).map(unit).collect();
-    // Orthogonal iteration. Rows that span less leave room for what was there before.
-    for _ in 0..ROUNDS {
-        let next = |row: &Vec<f64>| spread.iter().map(|to| dot64(to, row)).collect::<Vec<f64>>();
-        let next: Vec<Vec<f64>> = span.iter().map(next).collect();
-        span = perpendicular(next.into_iter().chain(span), most);
-    }
-    let every = perpendicular(span.into_iter().chain((0..dimensions).map(unit)), dimensions);
-    every.iter().flatten().map(|x| *x as f32).collect()
-}
-
-/// The first `count` directions that are new among `rows`, perpendicular and of length 1 (Gram–Schmidt, twice for its rounding).
-fn perpendicular(rows: impl Iterator<Item = Vec<f64>>, count: usize) -> Vec<Vec<f64>> {
-    let mut span: Vec<Vec<f64>> = Vec::new();
-    for mut row in rows {
-        if span.len() == count {
-            break;
-        }
-        let before = dot64(&row, &row);
-        for _ in 0..2 {
-            for axis in &span {
-                let along = dot64(&row, axis);
-                row.iter_mut().zip(axis).for_each(|(x, a)| *x -= along * a);
-            }
-        }
-        let left = dot64(&row, &row);
-        if left.is_normal() && left > 1e-12 * before {
-            row.iter_mut().for_each(|x| *x /= left.sqrt());
-            span.push(row);
-        }
-    }
-    span
-}
-
 /// The length of `AAᵀ − 1` for square axes A. It is that of `AᵀA − 1`, and bounds what a product changes by turning.
 pub fn skew(axes: &[f32], dimensions: usize) -> f32 {
     let rows = axes.chunks_exact(dimensions).map(|row| row.iter().map(|x| f64::from(*x)).collect());
     let rows: Vec<Vec<f64>> = rows.collect();
-    let off = |i: usize, j: usize| dot64(&rows[i], &rows[j]) - f64::from(u8::from(i == j));
+    let off = |i: usize, j: usize| dot(&rows[i], &rows[j]) - f64::from(u8::from(i == j));
     length((0..rows.len()).flat_map(|i| (0..rows.len()).map(move |j| (i, j))).map(|(i, j)| off(i, j)))
-}
-
-/// The dot product, in eight running sums so that the compiler can use wide registers.
-fn dot64(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0f64; 8];
-    let (a_rows, b_rows) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = a_rows.remainder().iter().zip(b_rows.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a_rows.zip(b_rows) {
-        for lane in 0..8 {
-            sums[lane] += x[lane] * y[lane];
-        }
-    }
-    sums.iter().sum::<f64>() + tail
 }
 
 #[cfg(test)]
@@ -392,6 +398,19 @@ mod tests {
                 unsafe { with_avx2(&rows, &query, &mut out) };
                 assert_eq!(out, expected);
             }
+        }
+    }
+
+    #[test]
+    fn the_places_that_reach_are_found_in_order_with_those_that_are_no_numbers() {
+        let mut numbers = vec![0.0f32; 200];
+        for (at, number) in [(0, 0.5), (63, f32::NAN), (64, 0.7), (65, 0.4), (199, 0.5)] {
+            numbers[at] = number;
+        }
+        for reaching in [reaching, reaching_plain] {
+            assert_eq!(reaching(&numbers, 0.5), [0, 63, 64, 199]);
+            assert_eq!(reaching(&numbers, 0.0), (0..200).collect::<Vec<u32>>());
+            assert!(reaching(&[], 0.0).is_empty());
         }
     }
 
@@ -437,25 +456,5 @@ mod tests {
         let passage = [vec![0.8, 0.6], vec![0.0, 1.0]];
         assert!((max_sim(&query, &passage) - (0.8 + 0.96)).abs() < 1e-6);
         assert_eq!(max_sim(&query, &[]), 0.0);
-    }
-
-    #[test]
-    fn the_first_axes_are_those_along_which_the_rows_differ() {
-        // Rows in a plane of six dimensions, which no axis of theirs lies in.
-        let (one, other) = ([1.0, 1.0, 0.0, 0.0, 1.0, 0.0f32], [0.0, 1.0, -1.0, 0.0, 0.0, 2.0f32]);
-        let mix = |i: usize| {
-            let (a, b) = ((i as f32).sin(), (i as f32 * 0.7).cos());
-            (0..6).map(move |at| a * one[at] + b * other[at])
-        };
-        let rows: Vec<f32> = (0..50).flat_map(mix).collect();
-        let axes = axes(&rows, 6, 2);
-        assert!(skew(&axes, 6) < 1e-6);
-        for row in rows.chunks(6) {
-            let along = |at: usize| dot(row, &axes[at * 6..at * 6 + 6]).powi(2);
-            assert!(along(0) + along(1) > 0.999 * dot(row, row), "{axes:?}");
-        }
-        for empty in [&[][..], &[0.0; 12]] {
-            assert!(skew(&super::axes(empty, 6, 2), 6) < 1e-6);
-        }
     }
 }

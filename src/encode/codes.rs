@@ -30,14 +30,39 @@ use std::sync::OnceLock;
 use memmap2::Mmap;
 
 use super::family::along;
-use super::vectors::Filed;
+use crate::input::read_at;
 use crate::storage::checked::{Damaged, Summed, open_sum, open_unchecked, sum_file};
 use crate::storage::replace_with;
 use crate::vector::{
-    ABREAST, Reach, abreast, add_products, axes, code, floats, highs, length, products_abreast, rounding,
+    ABREAST, Reach, abreast, add_products, code, floats, highs, length, products_abreast, reaching, rounding,
     skew, turning,
 };
 use crate::work::{Stop, on_cores};
+
+/// A file of rows that is checked as it is read.
+pub(super) struct Filed {
+    file: File,
+    /// Its checksums.
+    pub sums: Summed,
+    /// The length of a row.
+    pub dimensions: usize,
+}
+
+impl Filed {
+    pub fn open(path: &Path, dimensions: usize) -> std::io::Result<Self> {
+        Ok(Filed { sums: open_sum(path)?, file: File::open(path)?, dimensions })
+    }
+
+    /// The numbers of consecutive rows. Many threads can read at once.
+    pub fn rows(&self, range: Range<usize>) -> std::io::Result<Vec<f32>> {
+        let row = self.dimensions as u64 * 4;
+        let place = range.start as u64 * row..range.end as u64 * row;
+        self.sums.check(place, |block, at| read_at(&self.file, block, at))?;
+        let mut bytes = vec![0; range.len() * self.dimensions * 4];
+        read_at(&self.file, &mut bytes, range.start as u64 * row)?;
+        Ok(floats(&bytes))
+    }
+}
 
 /// Rows whose codes lie together.
 const BLOCK: usize = 4_096;
@@ -49,8 +74,6 @@ const FINEST: i32 = 2_047;
 const NOTES: usize = 16;
 /// Blocks, and so the parts of all but the last one, begin at multiples of this: a line of the processor's caches.
 const LINE: usize = 64;
-/// Rows of which the axes are found.
-const SAMPLE: usize = 16_384;
 
 /// The codes of a file of vectors, memory-mapped.
 pub struct Codes {
@@ -110,11 +133,17 @@ struct Parts {
 }
 
 impl Codes {
-    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or have another number of rows.
+    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or have another number of rows. `axes` gives the axes to
+    /// turn rows to, one a row; the first of them, as many as it is asked for, should hold most of the rows' length.
     ///
     /// # Errors
     /// The vectors cannot be read, or the codes cannot be written.
-    pub(super) fn of(vectors: &Filed, place: &Path, rows: usize) -> std::io::Result<Self> {
+    pub(super) fn of(
+        vectors: &Filed,
+        place: &Path,
+        rows: usize,
+        axes: impl FnOnce(usize) -> std::io::Result<Vec<f32>>,
+    ) -> std::io::Result<Self> {
         let dimensions = vectors.dimensions;
         let size = parts(rows.saturating_sub(1), rows, dimensions).further[1].end;
         let sums = match open_sum(place) {
@@ -122,7 +151,8 @@ impl Codes {
             Err(error) if Damaged::of(&error).is_none() => return Err(error),
             // Not set aside: another process may be writing the same codes, and they are made again from the vectors alone.
             _ => {
-                write(vectors, place, rows)?;
+                let [first, second, _] = quarters(dimensions);
+                write(vectors, place, rows, &axes(first + second)?)?;
                 sum_file(place, place)?;
                 open_unchecked(place)?.pop().ok_or(std::io::ErrorKind::NotFound)?
             }
@@ -182,7 +212,7 @@ impl Codes {
         let mut above = vec![0.0; block.len()];
         highs(reach, &products, scales, rests, &mut above);
         let mut outlines = Vec::new();
-        for (at, _) in above.iter().enumerate().filter(|(_, high)| reaches(**high, least)) {
+        for at in reaching(&above, least).into_iter().map(|at| at as usize) {
             let scale = float(scales, at);
             let (middle, width) = reach.of(products[at], scale, float(rests, at));
             let (low, high) = (middle - width, middle + width);
@@ -305,18 +335,16 @@ fn parts(row: usize, rows: usize, dimensions: usize) -> Parts {
 }
 
 /// Computes the codes and writes them. Two processes that do so at once write the same bytes.
-fn write(vectors: &Filed, place: &Path, rows: usize) -> std::io::Result<()> {
+fn write(vectors: &Filed, place: &Path, rows: usize, axes: &[f32]) -> std::io::Result<()> {
     let dimensions = vectors.dimensions;
-    let [first, second, _] = quarters(dimensions);
-    let axes = axes(&sample(vectors, rows)?, dimensions, first + second);
     let starts: Vec<usize> = (0..rows).step_by(BLOCK).collect();
     replace_with(place, |file| {
-        let mut head = skew(&axes, dimensions).to_le_bytes().to_vec();
+        let mut head = skew(axes, dimensions).to_le_bytes().to_vec();
         head.extend(axes.iter().flat_map(|x| x.to_le_bytes()));
         head.resize(head.len().next_multiple_of(LINE), 0);
         file.write_all(&head)?;
         for some in starts.chunks(AT_ONCE) {
-            let block = |i: usize| block(vectors, some[i]..(some[i] + BLOCK).min(rows), &axes);
+            let block = |i: usize| block(vectors, some[i]..(some[i] + BLOCK).min(rows), axes);
             for block in on_cores(some.len(), &Stop::never(), block) {
                 file.write_all(&block?)?;
             }
@@ -370,22 +398,6 @@ fn block(vectors: &Filed, range: Range<usize>, axes: &[f32]) -> std::io::Result<
     Ok(out)
 }
 
-/// Rows from all parts of a file, of length 1.
-fn sample(vectors: &Filed, rows: usize) -> std::io::Result<Vec<f32>> {
-    const RUN: usize = 64;
-    let dimensions = vectors.dimensions;
-    let mut out = Vec::new();
-    for start in (0..rows).step_by((rows / (SAMPLE / RUN)).max(RUN)) {
-        for row in vectors.rows(start..(start + RUN).min(rows))?.chunks_exact(dimensions) {
-            let length = length(row.iter().map(|x| f64::from(*x)));
-            if length.is_normal() {
-                out.extend(row.iter().map(|x| x / length));
-            }
-        }
-    }
-    Ok(out)
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -422,7 +434,8 @@ mod tests {
             let file = folder.path().join("v.f32");
             fs::write(&file, bytes).unwrap();
             let place = folder.path().join("v.i8");
-            let codes = Codes::of(&filed(&file, dimensions), &place, rows.len()).unwrap();
+            let codes =
+                Codes::of(&filed(&file, dimensions), &place, rows.len(), |_| Ok(turned(dimensions))).unwrap();
             for query in &rows[..40] {
                 let direction = codes.direction(query, 0.0).unwrap();
                 let mut outlines = codes.outlines(&direction, 0..rows.len(), f32::NEG_INFINITY).unwrap();
@@ -446,6 +459,13 @@ mod tests {
         }
     }
 
+    /// Axes of length 1 that are perpendicular and lie along none of the numbers: `1 − 2/n` and `−2/n`.
+    fn turned(dimensions: usize) -> Vec<f32> {
+        let part = 2.0 / dimensions as f32;
+        let at = |i: usize| if i / dimensions == i % dimensions { 1.0 - part } else { -part };
+        (0..dimensions * dimensions).map(at).collect()
+    }
+
     fn filed(path: &Path, dimensions: usize) -> Filed {
         sum_file(path, path).unwrap();
         Filed::open(path, dimensions).unwrap()
@@ -458,7 +478,7 @@ mod tests {
         fs::write(&file, (0..48).collect::<Vec<u8>>()).unwrap();
         let vectors = filed(&file, 4);
         fs::write(&place, b"cut short").unwrap();
-        Codes::of(&vectors, &place, 3).unwrap();
+        Codes::of(&vectors, &place, 3, |_| Ok(turned(4))).unwrap();
         let right = fs::read(&place).unwrap();
         // The axes, the block's head, the first numbers of sixteen rows in pairs, and what else is noted of three rows.
         assert_eq!(right.len(), 128 + 64 + 16 * 2 + 3 * (16 + 3));
@@ -466,7 +486,7 @@ mod tests {
             let mut damaged = right.clone();
             damaged[at] ^= 1;
             fs::write(&place, damaged).unwrap();
-            Codes::of(&vectors, &place, 3).unwrap();
+            Codes::of(&vectors, &place, 3, |_| Ok(turned(4))).unwrap();
             assert_eq!(fs::read(&place).unwrap(), right);
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);

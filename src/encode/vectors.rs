@@ -5,15 +5,13 @@
 //! They have checksums ([`crate::storage::checked`]).
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
-use super::codes::Codes;
+use super::codes::{Codes, Filed};
 use crate::corpus::PassageIx;
-use crate::input::read_at;
-use crate::storage::checked::{Damaged, Summed, open_sum};
-use crate::vector::floats;
+use crate::storage::checked::Damaged;
+use crate::vector::{dot, floats, length};
 
 /// Up to this many rows are held in memory: 12 MB at 384 dimensions.
 const HELD: usize = 8_192;
@@ -22,27 +20,6 @@ const HELD: usize = 8_192;
 enum Rows {
     Held(Vec<f32>),
     Filed { file: Filed, codes: Codes },
-}
-
-/// A file of rows that is checked as it is read.
-pub(super) struct Filed {
-    file: File,
-    sums: Summed,
-    /// The length of a row.
-    pub dimensions: usize,
-}
-
-impl Filed {
-    pub fn open(path: &Path, dimensions: usize) -> std::io::Result<Self> {
-        Ok(Filed { sums: open_sum(path)?, file: File::open(path)?, dimensions })
-    }
-
-    pub fn rows(&self, range: Range<usize>) -> std::io::Result<Vec<f32>> {
-        let row = self.dimensions as u64 * 4;
-        let place = range.start as u64 * row..range.end as u64 * row;
-        self.sums.check(place, |block, at| read_at(&self.file, block, at))?;
-        read_rows(&self.file, range, self.dimensions)
-    }
 }
 
 /// A matrix of f32, `[passages, dimensions]`.
@@ -71,7 +48,8 @@ impl Vectors {
         let rows = if len <= most {
             Rows::Held(file.rows(0..len)?)
         } else {
-            let codes = Codes::of(&file, &path.with_extension("i8"), len)?;
+            let axes = |most| Ok(axes(&sample(&file, len)?, dimensions, most));
+            let codes = Codes::of(&file, &path.with_extension("i8"), len, axes)?;
             Rows::Filed { file, codes }
         };
         Ok(Vectors { rows, len, dimensions })
@@ -129,9 +107,89 @@ impl Vectors {
     }
 }
 
-/// Reads rows of f32 without moving the cursor, so many threads can read at once.
-fn read_rows(file: &File, range: Range<usize>, dimensions: usize) -> std::io::Result<Vec<f32>> {
-    let mut bytes = vec![0; range.len() * dimensions * 4];
-    read_at(file, &mut bytes, range.start as u64 * dimensions as u64 * 4)?;
-    Ok(floats(&bytes))
+/// Rows from all parts of a file, of length 1.
+fn sample(vectors: &Filed, rows: usize) -> std::io::Result<Vec<f32>> {
+    const SAMPLE: usize = 16_384;
+    const RUN: usize = 64;
+    let dimensions = vectors.dimensions;
+    let mut out = Vec::new();
+    for start in (0..rows).step_by((rows / (SAMPLE / RUN)).max(RUN)) {
+        for row in vectors.rows(start..(start + RUN).min(rows))?.chunks_exact(dimensions) {
+            let length = length(row.iter().map(|x| f64::from(*x)));
+            if length.is_normal() {
+                out.extend(row.iter().map(|x| x / length));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Perpendicular axes of length 1, one a row, of which the first `most` span about what as many principal components of the rows span.
+fn axes(rows: &[f32], dimensions: usize, most: usize) -> Vec<f32> {
+    const ROUNDS: usize = 6;
+    let unit = |at: usize| (0..dimensions).map(move |i| f64::from(u8::from(i == at))).collect::<Vec<f64>>();
+    let mut spread = vec![vec![0f64; dimensions]; dimensions];
+    for row in rows.chunks_exact(dimensions) {
+        for (to, x) in spread.iter_mut().zip(row) {
+            to.iter_mut().zip(row).for_each(|(sum, y)| *sum += f64::from(*x) * f64::from(*y));
+        }
+    }
+    let mut span: Vec<Vec<f64>> = (0..most).map(unit).collect();
+    // Orthogonal iteration. Rows that span less leave room for what was there before.
+    for _ in 0..ROUNDS {
+        let next = |row: &Vec<f64>| spread.iter().map(|to| dot(to, row)).collect::<Vec<f64>>();
+        let next: Vec<Vec<f64>> = span.iter().map(next).collect();
+        span = perpendicular(next.into_iter().chain(span), most);
+    }
+    let every = perpendicular(span.into_iter().chain((0..dimensions).map(unit)), dimensions);
+    every.iter().flatten().map(|x| *x as f32).collect()
+}
+
+/// The first `count` directions that are new among `rows`, perpendicular and of length 1 (Gram–Schmidt, twice for its rounding).
+fn perpendicular(rows: impl Iterator<Item = Vec<f64>>, count: usize) -> Vec<Vec<f64>> {
+    let mut span: Vec<Vec<f64>> = Vec::new();
+    for mut row in rows {
+        if span.len() == count {
+            break;
+        }
+        let before = dot(&row, &row);
+        for _ in 0..2 {
+            for axis in &span {
+                let along = dot(&row, axis);
+                row.iter_mut().zip(axis).for_each(|(x, a)| *x -= along * a);
+            }
+        }
+        let left = dot(&row, &row);
+        if left.is_normal() && left > 1e-12 * before {
+            row.iter_mut().for_each(|x| *x /= left.sqrt());
+            span.push(row);
+        }
+    }
+    span
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vector::skew;
+
+    #[test]
+    fn the_first_axes_are_those_along_which_the_rows_differ() {
+        // Rows in a plane of six dimensions, which no axis of theirs lies in.
+        let (one, other) = ([1.0, 1.0, 0.0, 0.0, 1.0, 0.0f32], [0.0, 1.0, -1.0, 0.0, 0.0, 2.0f32]);
+        let mix = |i: usize| {
+            let (a, b) = ((i as f32).sin(), (i as f32 * 0.7).cos());
+            (0..6).map(move |at| a * one[at] + b * other[at])
+        };
+        let rows: Vec<f32> = (0..50).flat_map(mix).collect();
+        let axes = axes(&rows, 6, 2);
+        assert!(skew(&axes, 6) < 1e-6);
+        for row in rows.chunks(6) {
+            let along = |at: usize| dot(row, &axes[at * 6..at * 6 + 6]).powi(2);
+            assert!(along(0) + along(1) > 0.999 * dot(row, row), "{axes:?}");
+        }
+        for empty in [&[][..], &[0.0; 12]] {
+            assert!(skew(&super::axes(empty, 6, 2), 6) < 1e-6);
+        }
+    }
 }

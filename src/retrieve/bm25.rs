@@ -17,6 +17,7 @@ use tantivy::schema::IndexRecordOption;
 use super::index::{Segment, TermIndex, terms};
 use super::{Bar, Hit, RetrieveError, Retriever, top};
 use crate::corpus::{Corpus, PassageIx};
+use crate::vector;
 use crate::work::{Stop, Stopped, on_cores};
 
 /// BM25's two constants.
@@ -326,17 +327,7 @@ impl TermRetriever {
 
 /// The documents with a score of at least `least` and above 0, in order.
 fn reaching(scores: &[f32], least: f32) -> Vec<u32> {
-    const CHUNK: usize = 64;
-    let least = least.max(f32::from_bits(1));
-    let mut reaching = Vec::new();
-    for (i, chunk) in scores.chunks(CHUNK).enumerate() {
-        // Most chunks hold none: asking them as a whole is done in wide registers.
-        if chunk.iter().fold(false, |any, score| any | (*score >= least)) {
-            let from = (i * CHUNK) as u32;
-            reaching.extend((from..).zip(chunk).filter(|(_, score)| **score >= least).map(|(at, _)| at));
-        }
-    }
-    reaching
+    vector::reaching(scores, least.max(f32::from_bits(1)))
 }
 
 /// A score that `depth` of some documents reach, near the `depth`-th best; 0 if there are fewer. `most` is a score that none exceeds.

@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use super::keymap;
-
 /// Columns and rows of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
@@ -98,7 +96,7 @@ const HELD: [(&str, KeyModifiers); 3] =
 
 /// Writes a key with its modifiers as a script; `None` for keys that a script cannot hold.
 pub fn key(key: &KeyEvent) -> Option<String> {
-    let plain = keymap::name(&KeyEvent::new(key.code, KeyModifiers::NONE))?;
+    let plain = name(&KeyEvent::new(key.code, KeyModifiers::NONE))?;
     let held = match key.code {
         KeyCode::Tab | KeyCode::BackTab => key.modifiers - KeyModifiers::SHIFT,
         // Shift is part of the letter.
@@ -178,6 +176,35 @@ fn step_of(name: &str) -> Option<Step> {
     Some(Step::Key(KeyEvent::new(code, held)))
 }
 
+/// A key in Vim's notation; `None` for keys without a name in it.
+pub fn name(key: &KeyEvent) -> Option<String> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let special = match key.code {
+        KeyCode::Char(' ') if !control => "Space",
+        KeyCode::Char('<') if !control => "lt",
+        KeyCode::Char(c) if control => return Some(format!("<C-{}>", c.to_ascii_lowercase())),
+        KeyCode::Char(c) => return Some(c.to_string()),
+        KeyCode::Enter => "Enter",
+        KeyCode::Esc => "Esc",
+        KeyCode::Tab => "Tab",
+        KeyCode::BackTab => "S-Tab",
+        KeyCode::Backspace => "BS",
+        KeyCode::Delete => "Del",
+        KeyCode::Up => "Up",
+        KeyCode::Down => "Down",
+        KeyCode::Left => "Left",
+        KeyCode::Right => "Right",
+        KeyCode::Home => "Home",
+        KeyCode::End => "End",
+        KeyCode::PageUp => "PageUp",
+        KeyCode::PageDown => "PageDown",
+        // Scripts have no other function keys.
+        KeyCode::F(n @ 1..=12) => return Some(format!("<F{n}>")),
+        _ => return None,
+    };
+    Some(format!("<{special}>"))
+}
+
 #[cfg(test)]
 mod tests {
     use crossterm::event::Event;
@@ -223,7 +250,7 @@ mod tests {
                     parse(&format!("{text}>")).unwrap_or_else(|error| panic!("{pressed:?}: {error}"));
                 let [Step::Key(read), Step::Key(_)] = script[..] else { panic!("{pressed:?}: {text}") };
                 let edits = |key| to_input_request(&Event::Key(key));
-                assert_eq!(keymap::name(&read), keymap::name(&pressed), "{text}");
+                assert_eq!(name(&read), name(&pressed), "{text}");
                 assert_eq!(edits(read), edits(pressed), "{text}");
             }
         }

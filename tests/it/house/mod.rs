@@ -355,7 +355,6 @@ fn only_the_reader_of_inputs_opens_what_a_user_names() {
         "src/encode/corpus_vectors.rs",
         "src/encode/sparse.rs",
         "src/encode/codes.rs",
-        "src/encode/vectors.rs",
         "src/retrieve/impact.rs",
         "src/retrieve/late.rs",
         "src/web/store.rs",
