@@ -67,7 +67,7 @@ const HELD: NonZeroUsize = NonZeroUsize::new(2_048).unwrap();
 /// The built-in encoder's cosines. The vectors are cached, because a passage is judged for several statements and a statement for many
 /// passages.
 pub(super) struct Cosines {
-    encoder: MiniLm,
+    encoder: Box<dyn Encoder>,
     vectors: Mutex<LruCache<[u8; 32], Made>>,
 }
 
@@ -77,7 +77,11 @@ type Made = Option<Arc<Vec<f32>>>;
 impl Cosines {
     /// Loads the encoder.
     pub(super) fn new() -> Result<Self, DetectError> {
-        Ok(Cosines { encoder: MiniLm::builtin()?, vectors: Mutex::new(LruCache::new(HELD)) })
+        Ok(Self::by(Box::new(MiniLm::builtin()?)))
+    }
+
+    fn by(encoder: Box<dyn Encoder>) -> Self {
+        Cosines { encoder, vectors: Mutex::new(LruCache::new(HELD)) }
     }
 
     /// The cosine of two texts.
@@ -259,7 +263,10 @@ impl Detector for CrossEncoder {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::encode::ModelError;
 
     #[test]
     fn detectors_of_several_engines_share_their_weights() {
@@ -273,5 +280,34 @@ mod tests {
         assert_eq!(rule.about.name, card.name);
         assert!(rule.about.test.is_some_and(|test| test.right_side > 0.5 && test.f1 > 0.3), "{rule:?}");
         assert!(!rule.about.unfitted && (0.0..1.0).contains(&rule.heads.rho));
+    }
+
+    /// Counts the texts it is asked for, and fails on empty ones.
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Encoder for Counting {
+        fn key(&self) -> &str {
+            "counting"
+        }
+        fn dimensions(&self) -> usize {
+            1
+        }
+        fn encode(&self, text: &str, _: Role) -> Result<Vec<f32>, EncodeError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            if text.is_empty() { Err(ModelError::NotOnnx.into()) } else { Ok(vec![1.0]) }
+        }
+    }
+
+    #[test]
+    fn a_text_is_made_into_a_vector_once_unless_that_failed() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let cosines = Cosines::by(Box::new(Counting(Arc::clone(&asked))));
+        for _ in 0..2 {
+            cosines.prepare("a passage").unwrap();
+            assert_eq!(cosines.of("a passage", "a statement").unwrap(), 1.0);
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
+        assert!(cosines.prepare("").is_err() && cosines.prepare("").is_err());
+        assert_eq!(asked.load(Ordering::Relaxed), 4);
     }
 }

@@ -17,7 +17,8 @@ pub const DRAWS: usize = 400;
 /// The number of replicates for an interval in a table.
 pub const REPLICATES: usize = 1_000;
 
-/// The mean of a measure over the draws, and the interval that holds the middle 95 % of them.
+/// The mean of a measure over the draws, and the interval that holds the middle 95 % of them and the mean. The middle of a measure that is 0 or 1
+/// may be one of these alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The mean.
@@ -70,7 +71,7 @@ impl Spread {
         values.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Some(Spread { mean, low: at(0.025), high: at(0.975) })
+        Some(Spread { mean, low: at(0.025).min(mean), high: at(0.975).max(mean) })
     }
 
     /// Widens the interval of a share at both ends, within 0 to 1.
@@ -276,6 +277,14 @@ mod tests {
         assert!(draw(&both, 100, 3).iter().zip(&all).all(|(two, one)| two[1] == one[0]));
         let difference = |low, high| Spread { mean: 0.1, low, high }.holds_zero();
         assert!(difference(-0.1, 0.3) && difference(0.0, 0.3) && !difference(0.01, 0.3));
+    }
+
+    #[test]
+    fn an_interval_holds_its_mean() {
+        let mut values = vec![1.0; 99];
+        values.push(0.0);
+        let spread = Spread::of(&mut values).unwrap();
+        assert_eq!((spread.low, spread.high), (0.99, 1.0));
     }
 
     #[test]
