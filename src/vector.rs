@@ -1,4 +1,4 @@
-//! Dot products of f32 rows and of int8 codes. May use: nothing of this crate.
+//! Dot products of f32 rows and of int8 codes, and bounds of them. May use: nothing of this crate.
 
 use std::iter::Sum;
 use std::ops::{Add, Mul};
@@ -20,6 +20,17 @@ pub fn dot<T: Copy + Default + Add<Output = T> + Mul<Output = T> + Sum>(a: &[T],
 /// Numbers from little-endian bytes.
 pub fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
+}
+
+/// Bytes as the codes that they are.
+pub fn signed(bytes: &[u8]) -> &[i8] {
+    // SAFETY: every byte is an i8, of the same size.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
+}
+
+/// The number at a place of little-endian numbers; infinite if there is none.
+pub fn float(bytes: &[u8], at: usize) -> f32 {
+    bytes.as_chunks::<4>().0.get(at).map_or(f32::INFINITY, |four| f32::from_le_bytes(*four))
 }
 
 /// Scales a vector to unit length; `false` if it has none.
@@ -77,50 +88,20 @@ pub fn turning(dimensions: usize) -> f32 {
     dimensions as f32 * (dimensions as f32).sqrt() * f32::EPSILON
 }
 
-/// Writes the dot product of each row with `query` to `out`. A row is as long as the query. The products are integers, so every machine
-/// gives the same ones.
-///
-/// The query's numbers must be so small that sums fit into an i32.
-pub fn products(rows: &[i8], query: &[i16], out: &mut [i32]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vnni") {
-            // SAFETY: the processor supports these instructions, as just detected.
-            return unsafe { with_avx512(rows, query, out) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor supports these instructions, as just detected.
-            return unsafe { with_avx2(rows, query, out) };
-        }
-    }
-    plain(rows, query, out);
-}
-
-/// The loop that the compiler vectorises for each kind of processor.
-#[inline(always)]
-fn plain(rows: &[i8], query: &[i16], out: &mut [i32]) {
-    for (row, out) in rows.chunks_exact(query.len().max(1)).zip(out) {
-        *out = row.iter().zip(query).map(|(c, q)| i32::from(*c) * i32::from(*q)).sum();
-    }
-}
-
+/// Whether the processor has the instructions of the functions for AVX-512.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn with_avx2(rows: &[i8], query: &[i16], out: &mut [i32]) {
-    plain(rows, query, out);
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vnni")
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-fn with_avx512(rows: &[i8], query: &[i16], out: &mut [i32]) {
-    plain(rows, query, out);
-}
-
-/// Adds to each sum the dot product of `query` with the row of that number.
+/// Adds to each sum the dot product of `query` with the row of that number. A row is as long as the query. The products are integers, so every
+/// machine gives the same ones; the query's numbers must be so small that sums fit into an i32.
 pub fn add_products(rows: &[i8], query: &[i16], at: &[usize], sums: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vnni") {
+        if has_avx512() {
             // SAFETY: the processor supports these instructions, as just detected.
             return unsafe { add_with_avx512(rows, query, at, sums) };
         }
@@ -173,7 +154,7 @@ pub fn abreast(rows: &[i8], width: usize) -> Vec<i8> {
 pub fn products_abreast(codes: &[i8], query: &[i16], out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vnni") {
+        if has_avx512() {
             // SAFETY: the processor supports these instructions, as just detected.
             return unsafe { abreast_with_avx512(codes, query, out) };
         }
@@ -331,7 +312,8 @@ fn reaching_with_avx512(numbers: &[f32], least: f32) -> Vec<u32> {
     for some in whole {
         // SAFETY: sixteen numbers are read of as many.
         let some = unsafe { _mm512_loadu_ps(some.as_ptr()) };
-        let reaches = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(some, least_of_all);
+        let reaches = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(some, least_of_all)
+            | _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(some, some);
         if reaches != 0 {
             if places.len() < count + ASKED {
                 places.resize(2 * count + ASKED, 0u32);
@@ -347,6 +329,11 @@ fn reaching_with_avx512(numbers: &[f32], least: f32) -> Vec<u32> {
     let before = (whole.len() * ASKED) as u32;
     places.extend(reaching_plain(tail, least).into_iter().map(|at| before + at));
     places
+}
+
+/// What a code of 1 stands for, so that those of these numbers reach 127.
+pub fn scale(numbers: &[f32]) -> f32 {
+    (numbers.iter().fold(0f32, |most, x| most.max(x.abs())) / 127.0).max(f32::MIN_POSITIVE)
 }
 
 /// Bytes that are the numbers divided by the scale and rounded, and the length of what rounding took.
@@ -374,29 +361,30 @@ pub fn skew(axes: &[f32], dimensions: usize) -> f32 {
 mod tests {
     use super::*;
 
+    /// The products of all rows.
+    fn products(rows: &[i8], query: &[i16]) -> Vec<i32> {
+        let of = |row: &[i8]| row.iter().zip(query).map(|(c, q)| i32::from(*c) * i32::from(*q)).sum();
+        rows.chunks_exact(query.len()).map(of).collect()
+    }
+
     #[test]
     fn every_instruction_set_gives_the_same_products_at_every_length() {
         for dimensions in [1, 3, 16, 31, 32, 63, 64, 100, 384, 1_025] {
             let rows: Vec<i8> =
                 (0..dimensions * 7).map(|i| ((i * 7_919 + 13) % 255) as i16 - 127).map(|x| x as i8).collect();
             let query: Vec<i16> = (0..dimensions).map(|i| ((i * 104_729) % 4_095) as i16 - 2_047).collect();
-            let expected: Vec<i32> = rows
-                .chunks_exact(dimensions)
-                .map(|row| row.iter().zip(&query).map(|(c, q)| i32::from(*c) * i32::from(*q)).sum())
-                .collect();
-            let mut out = vec![0; 7];
-            products(&rows, &query, &mut out);
-            assert_eq!(out, expected);
-            plain(&rows, &query, &mut out);
-            assert_eq!(out, expected);
-            let (at, mut sums) = ([6, 0, 3], [1; 3]);
-            add_products(&rows, &query, &at, &mut sums);
-            assert_eq!(sums, at.map(|at| expected[at] + 1));
+            let (at, expected) = ([6, 0, 3], products(&rows, &query));
+            let same = |add: &dyn Fn(&mut [i32])| {
+                let mut sums = [1; 3];
+                add(&mut sums);
+                assert_eq!(sums, at.map(|at| expected[at] + 1));
+            };
+            same(&|sums| add_products(&rows, &query, &at, sums));
+            same(&|sums| add_plain(&rows, &query, &at, sums));
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2") {
                 // SAFETY: the processor supports these instructions, as just detected.
-                unsafe { with_avx2(&rows, &query, &mut out) };
-                assert_eq!(out, expected);
+                same(&|sums| unsafe { add_with_avx2(&rows, &query, &at, sums) });
             }
         }
     }
@@ -404,12 +392,17 @@ mod tests {
     #[test]
     fn the_places_that_reach_are_found_in_order_with_those_that_are_no_numbers() {
         let mut numbers = vec![0.0f32; 200];
-        for (at, number) in [(0, 0.5), (63, f32::NAN), (64, 0.7), (65, 0.4), (199, 0.5)] {
+        let others = [(0, 0.5), (63, f32::NAN), (64, 0.7), (65, 0.4), (199, 0.5)];
+        for (at, number) in others.into_iter().chain([(130, f32::INFINITY), (131, f32::NEG_INFINITY)]) {
             numbers[at] = number;
         }
         for reaching in [reaching, reaching_plain] {
-            assert_eq!(reaching(&numbers, 0.5), [0, 63, 64, 199]);
-            assert_eq!(reaching(&numbers, 0.0), (0..200).collect::<Vec<u32>>());
+            assert_eq!(reaching(&numbers, 0.5), [0, 63, 64, 130, 199]);
+            assert_eq!(reaching(&numbers, 0.0).len(), 199);
+            assert_eq!(reaching(&numbers, -1.0).len(), 199);
+            assert_eq!(reaching(&numbers, f32::NEG_INFINITY), (0..200).collect::<Vec<u32>>());
+            assert_eq!(reaching(&numbers, f32::INFINITY), [63, 130]);
+            assert_eq!(reaching(&numbers, f32::NAN), [63]);
             assert!(reaching(&[], 0.0).is_empty());
         }
     }
@@ -417,11 +410,10 @@ mod tests {
     #[test]
     fn rows_abreast_give_the_products_of_rows_one_after_another() {
         for width in [2, 16, 30, 64, 96, 384] {
-            for count in [1, 15, 16, 17, 40] {
+            for count in [1usize, 15, 16, 17, 40] {
                 let rows: Vec<i8> = (0..width * count).map(|i| ((i * 7_919) % 255) as i8).collect();
                 let query: Vec<i16> = (0..width).map(|i| ((i * 104_729) % 4_095) as i16 - 2_047).collect();
-                let mut expected = vec![0; count];
-                plain(&rows, &query, &mut expected);
+                let mut expected = products(&rows, &query);
                 expected.resize(count.next_multiple_of(ABREAST), 0);
                 let codes = abreast(&rows, width);
                 let same = |multiply: &dyn Fn(&mut [i32])| {

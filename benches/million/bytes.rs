@@ -1,7 +1,6 @@
-//! The peer of the dense search: a scan of every byte of every code, with bounds, as the program made it before it scanned a third of them first.
+//! The peer of the dense search: a scan of every byte of every code, with bounds, as the program made it before it scanned a part of them first.
 
 use parallax::encode::Vectors;
-use parallax::vector::products;
 use parallax::work::{Stop, on_cores};
 
 const BATCH: usize = 8_192;
@@ -60,4 +59,43 @@ impl Bytes {
         });
         reached.iter().sum()
     }
+}
+
+/// Writes the dot product of each row with `query` to `out`.
+fn products(rows: &[i8], query: &[i16], out: &mut [i32]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vnni")
+        {
+            // SAFETY: the processor supports these instructions, as just detected.
+            return unsafe { with_avx512(rows, query, out) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor supports these instructions, as just detected.
+            return unsafe { with_avx2(rows, query, out) };
+        }
+    }
+    plain(rows, query, out);
+}
+
+/// The loop that the compiler makes wide for each kind of processor.
+#[inline(always)]
+fn plain(rows: &[i8], query: &[i16], out: &mut [i32]) {
+    for (row, out) in rows.chunks_exact(query.len()).zip(out) {
+        *out = row.iter().zip(query).map(|(c, q)| i32::from(*c) * i32::from(*q)).sum();
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn with_avx2(rows: &[i8], query: &[i16], out: &mut [i32]) {
+    plain(rows, query, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+fn with_avx512(rows: &[i8], query: &[i16], out: &mut [i32]) {
+    plain(rows, query, out);
 }

@@ -26,7 +26,7 @@ use parallax::retrieve::bm25::{Bm25, TermRetriever};
 use parallax::retrieve::dense::DenseRetriever;
 use parallax::retrieve::{Hit, Retriever};
 use parallax::vector::dot;
-use parallax::work::{Job, Stop};
+use parallax::work::{Job, Progress, Stop};
 
 /// Of `PARALLAX_MILLION_PASSAGES`, where it is set.
 fn passages() -> usize {
@@ -137,35 +137,40 @@ fn core_seconds() -> f64 {
 /// Imports, indexes and takes the vectors, from nothing.
 fn build(folder: &Path) -> Outcome<()> {
     let opening = opening(folder.join("corpus.jsonl"), folder);
-    let setup = Setup::open(&opening, &|_| (), &Stop::never())?;
-    let derived = corpus_folder(&setup, &opening);
-    drop(setup);
-    // The passages stay; what is derived from them is made again.
-    for entry in std::fs::read_dir(&derived)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            std::fs::remove_dir_all(path)?;
-        } else if path.extension().is_some_and(|end| end == "i8" || end == "f32") {
-            std::fs::remove_file(path)?;
-        }
-    }
     let began = Mutex::new(None);
-    let setup = Setup::open(
-        &opening,
-        &|progress| {
+    let open = || {
+        let on_progress = |progress: Progress| {
             if progress.job == Job::Indexing {
                 let mut began = began.lock().unwrap_or_else(PoisonError::into_inner);
                 began.get_or_insert_with(|| (Instant::now(), core_seconds()));
             }
-        },
-        &Stop::never(),
-    )?;
-    if let Some((clock, cores)) = began.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        };
+        let setup = Setup::open(&opening, &on_progress, &Stop::never())?;
+        let began = *began.lock().unwrap_or_else(PoisonError::into_inner);
         let passages = setup.corpus.len() as f64;
-        let rate = passages / clock.elapsed().as_secs_f64();
+        let rates = began.map(|(clock, cores): (Instant, f64)| {
+            (passages / clock.elapsed().as_secs_f64(), passages / (core_seconds() - cores))
+        });
+        Ok::<_, Box<dyn Error>>((setup, rates))
+    };
+    let (mut setup, mut rates) = open()?;
+    let derived = corpus_folder(&setup, &opening);
+    if rates.is_none() {
+        // The passages stay; what is derived from them is made again.
+        drop(setup);
+        for entry in std::fs::read_dir(&derived)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                std::fs::remove_dir_all(path)?;
+            } else if path.extension().is_some_and(|end| end == "i8" || end == "f32") {
+                std::fs::remove_file(path)?;
+            }
+        }
+        (setup, rates) = open()?;
+    }
+    if let Some((rate, of_a_core)) = rates {
         report("BM25: index built", &format!("{rate:.0} passages/s"), "≥ 20 000 passages/s");
-        let rate = passages / (core_seconds() - cores);
-        report("  a second of one core", &format!("{rate:.0} passages"), "");
+        report("  a second of one core", &format!("{of_a_core:.0} passages"), "");
     }
     let began = Instant::now();
     let taken = setup.take_vectors(None, &folder.join("vectors.npy"), None, &|_| (), &Stop::never())?;

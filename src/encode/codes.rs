@@ -6,10 +6,12 @@
 //! ```text
 //! f32                            how far the axes are from being perpendicular and of length 1
 //! [dimensions × dimensions] f32  the axes, one a row
-//! of every 4,096 rows, from a multiple of 64 bytes:
+//! 16 bytes                       what stands for the vectors ([`Summed::digest`]), then zeros up to a multiple of 64
+//! of every 4,096 rows:
 //!   f32 × 4                      the largest errors of a row's first quarter, of its second and of all after the first, as multiples of their scale;
-//!                                the length of the longest row with its error
-//!   [rows × first] i8            the first numbers of the turned row, divided by their scale and rounded, sixteen rows abreast
+//!                                the length of the longest row with its error; then zeros up to 64 bytes
+//!   [rows × first] i8            the first numbers of the turned row, divided by their scale and rounded, sixteen rows abreast; an odd width and a
+//!                                last group of fewer rows are filled up with zeros
 //!   [rows] f32, [rows] f32       their scale, and the length of the others
 //!   [rows] f32 × 2               the scale of the others, and the length of those after the second quarter
 //!   [rows × second] i8           the second quarter
@@ -19,7 +21,7 @@
 //! With `y = s·c + e`, a query `p = t·d + f` with integer `d` has `p·y = s·t·(d·c) + p·e + f·(s·c)`. By Cauchy–Schwarz the
 //! last two terms are at most `‖p‖‖e‖ + ‖f‖(‖y‖ + ‖e‖)`, and numbers that are not read add at most `‖p‖‖y‖`. A search that scores
 //! every row whose upper bound reaches the best is therefore exact.
-//! Codes have checksums ([`crate::storage::checked`]). Damaged ones cost a search only time: it reads all vectors then.
+//! Damaged codes ([`crate::storage::checked`]) cost a search only time: it reads all vectors then.
 
 use std::fs::File;
 use std::io::Write;
@@ -31,11 +33,11 @@ use memmap2::Mmap;
 
 use super::family::along;
 use crate::input::read_at;
-use crate::storage::checked::{Damaged, Summed, open_sum, open_unchecked, sum_file};
+use crate::storage::checked::{Damaged, SUM, Summed, open_sum, open_unchecked, sum_file};
 use crate::storage::replace_with;
 use crate::vector::{
-    ABREAST, Reach, abreast, add_products, code, floats, highs, length, products_abreast, reaching, rounding,
-    skew, turning,
+    ABREAST, Reach, abreast, add_products, code, float, floats, highs, length, products_abreast, reaching,
+    rounding, scale, signed, skew, turning,
 };
 use crate::work::{Stop, on_cores};
 
@@ -66,8 +68,8 @@ impl Filed {
 
 /// Rows whose codes lie together.
 const BLOCK: usize = 4_096;
-/// Blocks that are computed at once.
-const AT_ONCE: usize = 8;
+/// What changes when the layout does.
+const FORMAT: &str = "codes in quarters";
 /// The largest integer of a query.
 const FINEST: i32 = 2_047;
 /// The bytes of a row beside its numbers: two scales and two lengths.
@@ -113,13 +115,11 @@ pub struct Outline {
     error: f32,
 }
 
-/// Which codes of a row are read after the first quarter.
-#[derive(Clone, Copy)]
-pub enum Further {
-    /// The second quarter.
-    Second,
-    /// All that is left.
-    Rest,
+impl Outline {
+    /// Whether the row can score so much; a bound that is no number excludes nothing.
+    pub fn reaches(&self, least: f32) -> bool {
+        self.high >= least || self.high.is_nan()
+    }
 }
 
 /// Where the parts of a block lie.
@@ -145,21 +145,28 @@ impl Codes {
         axes: impl FnOnce(usize) -> std::io::Result<Vec<f32>>,
     ) -> std::io::Result<Self> {
         let dimensions = vectors.dimensions;
-        let size = parts(rows.saturating_sub(1), rows, dimensions).further[1].end;
-        let sums = match open_sum(place) {
-            Ok(sums) if sums.bytes() == size as u64 => sums,
+        let codes = |sums: Summed| {
+            // SAFETY: the file is never written again once it has its final name.
+            let map = unsafe { Mmap::map(&File::open(place)?) }?;
+            let codes = Codes { map, sums, rows, dimensions, head: OnceLock::new() };
+            let size = parts(rows.saturating_sub(1), rows, dimensions).further[1].end;
+            let whole = codes.sums.bytes() == size as u64 && codes.map.len() == size;
+            let at = axes_end(dimensions)..axes_end(dimensions) + SUM;
+            let own = whole && codes.read(at)? == vectors.sums.digest(FORMAT);
+            Ok::<_, std::io::Error>(own.then_some(codes))
+        };
+        match open_sum(place).and_then(codes) {
+            Ok(Some(codes)) => return Ok(codes),
             Err(error) if Damaged::of(&error).is_none() => return Err(error),
             // Not set aside: another process may be writing the same codes, and they are made again from the vectors alone.
-            _ => {
-                let [first, second, _] = quarters(dimensions);
-                write(vectors, place, rows, &axes(first + second)?)?;
-                sum_file(place, place)?;
-                open_unchecked(place)?.pop().ok_or(std::io::ErrorKind::NotFound)?
-            }
-        };
-        // SAFETY: the file is never written again once it has its final name.
-        let map = unsafe { Mmap::map(&File::open(place)?) }?;
-        Ok(Codes { map, sums, rows, dimensions, head: OnceLock::new() })
+            _ => (),
+        }
+        let [first, second, _] = quarters(dimensions);
+        write(vectors, place, rows, &axes(first + second)?)?;
+        sum_file(place, place)?;
+        let sums = open_unchecked(place)?.pop().ok_or(std::io::ErrorKind::NotFound)?;
+        // Another version of this program may have put its own there.
+        codes(sums)?.ok_or_else(|| std::io::ErrorKind::ResourceBusy.into())
     }
 
     /// Prepares a direction for comparison with the rows. `slack` widens the bounds of a row of length 1.
@@ -173,15 +180,16 @@ impl Codes {
         let along = |axis: &[f32]| {
             axis.iter().zip(direction).map(|(a, x)| f64::from(*a) * f64::from(*x)).sum::<f64>()
         };
-        let turned: Vec<f32> = axes.chunks_exact(self.dimensions).map(|axis| along(axis) as f32).collect();
+        let turned: Vec<f64> = axes.chunks_exact(self.dimensions).map(along).collect();
         // Sums must fit into an i32.
         let most = (i32::MAX / 127 / self.dimensions.max(1) as i32).min(FINEST) as f32;
-        let step = turned.iter().fold(0f32, |most, x| most.max(x.abs())) / most.max(1.0);
-        let whole = |x: &f32| if step > 0.0 { (x / step).round().clamp(-most, most) as i16 } else { 0 };
-        let mut whole: Vec<i16> = turned.iter().map(whole).collect();
-        let lost = turned.iter().zip(&whole).map(|(x, w)| f64::from(*x) - f64::from(step) * f64::from(*w));
-        let of = |numbers: &[f32]| length(numbers.iter().map(|x| f64::from(*x)));
-        let (lost, all) = (length(lost), of(direction));
+        let step = turned.iter().fold(0f64, |most, x| most.max(x.abs())) as f32 / most.max(1.0);
+        let whole =
+            |x: &f64| if step > 0.0 { (x / f64::from(step)).round() as f32 } else { 0.0 }.clamp(-most, most);
+        let mut whole: Vec<i16> = turned.iter().map(|x| whole(x) as i16).collect();
+        let lost = turned.iter().zip(&whole).map(|(x, w)| x - f64::from(step) * f64::from(*w));
+        let of = |numbers: &[f64]| length(numbers.iter().copied());
+        let (lost, all) = (length(lost), length(direction.iter().map(|x| f64::from(*x))));
         let slack = slack + lost + all * (rounding(self.dimensions) + skew + turning(self.dimensions));
         let [first, second, _] = quarters(self.dimensions);
         let (others, rest) = (&turned[first..], &turned[first + second..]);
@@ -189,8 +197,10 @@ impl Codes {
         let last = whole.split_off(first + second);
         let second = whole.split_off(first);
         whole.resize(first.next_multiple_of(2), 0);
-        // Anything can be off if a part of a score's sum can be infinite.
-        Ok(Direction { whole: [whole, second, last], step, lengths, slack, longest: f32::MAX / 4.0 / all })
+        // Anything can be off if a part of a score's sum can be infinite. Of queries so long or short that bounds leave the range of f32, every row
+        // is scored.
+        let longest = if (1e-25..1e30).contains(&all) { f32::MAX / 4.0 / all } else { -1.0 };
+        Ok(Direction { whole: [whole, second, last], step, lengths, slack, longest })
     }
 
     /// What the first quarter says of a block's rows whose upper bounds are `least` or more, or unknown.
@@ -213,21 +223,16 @@ impl Codes {
         highs(reach, &products, scales, rests, &mut above);
         let mut outlines = Vec::new();
         for at in reaching(&above, least).into_iter().map(|at| at as usize) {
-            let scale = float(scales, at);
-            let (middle, width) = reach.of(products[at], scale, float(rests, at));
-            let (low, high) = (middle - width, middle + width);
-            outlines.push(Outline {
-                row: (block.start + at) as u32,
-                low,
-                high,
-                middle,
-                error: scale * of_first,
-            });
+            let own = float(scales, at);
+            let (middle, width) = reach.of(products[at], own, float(rests, at));
+            let (row, error) = ((block.start + at) as u32, own * of_first);
+            outlines.push(Outline { row, low: middle - width, high: middle + width, middle, error });
         }
         Ok(outlines)
     }
 
-    /// Narrows the bounds of a block's rows by further codes. The second quarter comes before the rest.
+    /// Narrows the bounds of a block's rows by the codes that [`Codes::outlines`] did not read. Rows whose upper bounds do not reach `least` on the way
+    /// are left out.
     ///
     /// # Errors
     /// The codes are [`Damaged`].
@@ -235,35 +240,36 @@ impl Codes {
         &self,
         along: &Direction,
         block: Range<usize>,
-        by: Further,
-        outlines: &mut [Outline],
-    ) -> std::io::Result<()> {
+        mut outlines: Vec<Outline>,
+        least: impl Fn() -> f32,
+    ) -> std::io::Result<Vec<Outline>> {
         let parts = parts(block.start, self.rows, self.dimensions);
         let ([_, of_second, of_others], slack) = self.errors(along, &parts)?;
-        let (whole, error, others, codes) = match by {
-            Further::Second => (&along.whole[1], of_second, along.lengths[3], &parts.further[0]),
-            // An infinite length is noted of a row without bounds, and 0 times that is none.
-            Further::Rest => (&along.whole[2], of_others, 0.0, &parts.further[1]),
-        };
         let notes = self.read(parts.notes)?;
-        let at: Vec<usize> = outlines.iter().map(|outline| outline.row as usize - block.start).collect();
-        for at in &at {
-            let row = codes.start + at * whole.len();
-            self.sums.check_bytes(row as u64..(row + whole.len()) as u64, &self.map)?;
+        // An infinite length is noted of a row without bounds, and 0 times that is none.
+        let steps = [(of_second, along.lengths[3]), (of_others, 0.0)];
+        for ((codes, whole), (error, others)) in parts.further.iter().zip(&along.whole[1..]).zip(steps) {
+            let least = least();
+            outlines.retain(|outline| outline.reaches(least));
+            let at: Vec<usize> = outlines.iter().map(|outline| outline.row as usize - block.start).collect();
+            for at in &at {
+                let row = codes.start + at * whole.len();
+                self.sums.check_bytes(row as u64..(row + whole.len()) as u64, &self.map)?;
+            }
+            let codes = self.map.get(codes.clone()).ok_or(std::io::ErrorKind::UnexpectedEof)?;
+            let mut products = vec![0; at.len()];
+            add_products(signed(codes), whole, &at, &mut products);
+            for ((outline, at), product) in outlines.iter_mut().zip(at).zip(products) {
+                let (scale, rest) = (float(notes, 2 * at), float(notes, 2 * at + 1));
+                let reach = Reach { step: along.step, error, others, slack: slack + outline.error };
+                let (middle, width) = reach.of(product, scale, rest);
+                outline.middle += middle;
+                outline.low = outline.middle - width;
+                // Both bounds from above hold.
+                outline.high = (outline.middle + width).min(outline.high);
+            }
         }
-        let codes = self.map.get(codes.clone()).ok_or(std::io::ErrorKind::UnexpectedEof)?;
-        let mut products = vec![0; at.len()];
-        add_products(signed(codes), whole, &at, &mut products);
-        for ((outline, at), product) in outlines.iter_mut().zip(at).zip(products) {
-            let (scale, rest) = (float(notes, 2 * at), float(notes, 2 * at + 1));
-            let reach = Reach { step: along.step, error, others, slack: slack + outline.error };
-            let (middle, width) = reach.of(product, scale, rest);
-            outline.middle += middle;
-            outline.low = outline.middle - width;
-            // Both bounds from above hold.
-            outline.high = (outline.middle + width).min(outline.high);
-        }
-        Ok(())
+        Ok(outlines)
     }
 
     /// What rounding the first quarter, the second, and all after the first can change in units of their scale; and what else can be off.
@@ -282,27 +288,12 @@ impl Codes {
     }
 
     /// The ranges of rows that lie in one block each.
-    pub fn blocks(&self) -> impl Iterator<Item = Range<usize>> {
-        let rows = self.rows;
-        (0..rows).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(rows))
+    pub fn blocks(&self) -> Vec<Range<usize>> {
+        (0..self.rows).step_by(BLOCK).map(|start| start..(start + BLOCK).min(self.rows)).collect()
     }
 }
 
-/// Whether a row with this upper bound can score so much; a bound that is no number excludes nothing.
-pub fn reaches(high: f32, least: f32) -> bool {
-    high >= least || high.is_nan()
-}
-
-fn signed(bytes: &[u8]) -> &[i8] {
-    // SAFETY: every byte is an i8.
-    unsafe { bytes.align_to::<i8>().1 }
-}
-
-fn float(bytes: &[u8], at: usize) -> f32 {
-    bytes.as_chunks::<4>().0.get(at).map_or(f32::INFINITY, |four| f32::from_le_bytes(*four))
-}
-
-/// How many numbers are scanned of every row, how many are read next, and how many are left.
+/// How many numbers are scanned of a row, how many are read next, and how many are left.
 fn quarters(dimensions: usize) -> [usize; 3] {
     let first = (dimensions / 4).max(1);
     let second = first.min(dimensions - first);
@@ -318,7 +309,7 @@ fn parts(row: usize, rows: usize, dimensions: usize) -> Parts {
     let [first, second, rest] = quarters(dimensions);
     let first = first.next_multiple_of(2);
     let (block, held) = (row / BLOCK, BLOCK.min(rows - row / BLOCK * BLOCK));
-    let mut at = axes_end(dimensions).next_multiple_of(LINE)
+    let mut at = (axes_end(dimensions) + SUM).next_multiple_of(LINE)
         + block * (LINE + BLOCK * (first + NOTES + second + rest));
     let mut next = |bytes: usize| {
         at += bytes;
@@ -334,16 +325,18 @@ fn parts(row: usize, rows: usize, dimensions: usize) -> Parts {
     }
 }
 
-/// Computes the codes and writes them. Two processes that do so at once write the same bytes.
+/// Computes the codes and writes them. Two processes that do so at once write the same bytes on processors of one kind.
 fn write(vectors: &Filed, place: &Path, rows: usize, axes: &[f32]) -> std::io::Result<()> {
     let dimensions = vectors.dimensions;
     let starts: Vec<usize> = (0..rows).step_by(BLOCK).collect();
     replace_with(place, |file| {
         let mut head = skew(axes, dimensions).to_le_bytes().to_vec();
         head.extend(axes.iter().flat_map(|x| x.to_le_bytes()));
+        head.extend(vectors.sums.digest(FORMAT));
         head.resize(head.len().next_multiple_of(LINE), 0);
         file.write_all(&head)?;
-        for some in starts.chunks(AT_ONCE) {
+        // So many are in memory at once.
+        for some in starts.chunks(8) {
             let block = |i: usize| block(vectors, some[i]..(some[i] + BLOCK).min(rows), axes);
             for block in on_cores(some.len(), &Stop::never(), block) {
                 file.write_all(&block?)?;
@@ -363,9 +356,6 @@ fn block(vectors: &Filed, range: Range<usize>, axes: &[f32]) -> std::io::Result<
     let of = |numbers: &[f32]| length(numbers.iter().map(|x| f64::from(*x)));
     for row in turned.chunks_exact(dimensions) {
         if row.iter().all(|x| x.is_finite()) {
-            let scale = |numbers: &[f32]| {
-                (numbers.iter().fold(0f32, |most, x| most.max(x.abs())) / 127.0).max(f32::MIN_POSITIVE)
-            };
             let (of_first, others) = row.split_at(first);
             let (of_second, of_rest) = others.split_at(second);
             let (own, further) = (scale(of_first), scale(others));
@@ -405,65 +395,76 @@ mod tests {
     use super::*;
     use crate::vector::dot;
 
-    /// Rows of unit length, long ones, short ones, one with a single number, zeros, NaN, infinity.
-    fn rows(dimensions: usize) -> Vec<Vec<f32>> {
+    /// Rows of about one length, one with a single number, zeros, NaN, infinity.
+    fn rows(dimensions: usize, long: f32) -> Vec<Vec<f32>> {
         let mut seed = 7u32;
         let mut next = || {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (seed >> 8) as f32 / (1 << 23) as f32 - 1.0
         };
-        let mut rows: Vec<Vec<f32>> = (0..200)
-            .map(|i| (0..dimensions).map(|_| next() * [1.0, 1e4, 1e-4, 0.05][i % 4]).collect())
-            .collect();
+        let mut rows: Vec<Vec<f32>> =
+            (0..100).map(|_| (0..dimensions).map(|_| next() * long).collect()).collect();
         let mut alone = vec![0.0; dimensions];
-        alone[0] = 3.0;
-        rows.extend([
-            alone,
-            vec![0.0; dimensions],
-            vec![f32::NAN; dimensions],
-            vec![f32::INFINITY; dimensions],
-        ]);
+        alone[0] = long;
+        let others = [0.0, f32::NAN, f32::INFINITY].map(|x| vec![x; dimensions]);
+        rows.push(alone);
+        rows.extend(others);
         rows
     }
 
     #[test]
-    fn the_true_product_lies_within_the_bounds_for_every_row() {
-        for dimensions in [1, 7, 64, 384] {
-            let (folder, rows) = (tempfile::tempdir().unwrap(), rows(dimensions));
+    fn the_true_product_lies_within_the_bounds_which_are_narrow_at_last() {
+        for (dimensions, long) in
+            [1, 2, 3, 5, 7, 64, 384].into_iter().flat_map(|width| [1.0, 1e4, 1e-4, 1e-30].map(|x| (width, x)))
+        {
+            let (folder, rows) = (tempfile::tempdir().unwrap(), rows(dimensions, long));
             let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
             let file = folder.path().join("v.f32");
             fs::write(&file, bytes).unwrap();
             let place = folder.path().join("v.i8");
-            let codes =
-                Codes::of(&filed(&file, dimensions), &place, rows.len(), |_| Ok(turned(dimensions))).unwrap();
-            for query in &rows[..40] {
-                let direction = codes.direction(query, 0.0).unwrap();
-                let mut outlines = codes.outlines(&direction, 0..rows.len(), f32::NEG_INFINITY).unwrap();
-                assert_eq!(outlines.len(), rows.len());
-                let mut before = vec![f32::INFINITY; rows.len()];
-                for further in [None, Some(Further::Second), Some(Further::Rest)] {
-                    if let Some(by) = further {
-                        codes.narrow(&direction, 0..rows.len(), by, &mut outlines).unwrap();
-                    }
-                    for (outline, before) in outlines.iter().zip(&mut before) {
-                        let product = dot(query, &rows[outline.row as usize]);
-                        let all = [outline.low, product, outline.high, *before];
-                        *before = outline.high;
-                        assert!(
-                            product.is_nan() || all.is_sorted() || all.iter().any(|x| x.is_nan()),
-                            "{all:?}"
-                        );
+            let axes = |_| Ok(turned(dimensions));
+            let codes = Codes::of(&filed(&file, dimensions), &place, rows.len(), axes).unwrap();
+            for query in rows.iter().take(20).chain(&self::rows(dimensions, 1.0)[..20]) {
+                let along = codes.direction(query, 0.0).unwrap();
+                let wide = codes.outlines(&along, 0..rows.len(), f32::NEG_INFINITY).unwrap();
+                let all = codes.narrow(&along, 0..rows.len(), wide.clone(), || f32::NEG_INFINITY).unwrap();
+                assert_eq!((wide.len(), all.len()), (rows.len(), rows.len()));
+                let lengths = dot(query, query).sqrt() * long * (dimensions as f32).sqrt();
+                for (wide, narrow) in wide.iter().zip(&all) {
+                    let row = &rows[wide.row as usize];
+                    if row.iter().all(|x| x.is_finite()) {
+                        let product = dot(query, row);
+                        let bounds = [wide.low, narrow.low, product, narrow.high, wide.high];
+                        assert!(narrow.low <= product && product <= narrow.high, "{bounds:?}");
+                        assert!(wide.low <= product && narrow.high <= wide.high, "{bounds:?}");
+                        let near = narrow.high - narrow.low < 0.05 * lengths;
+                        assert!(near || lengths == 0.0 || long < 1e-25, "{bounds:?}");
+                    } else {
+                        assert!(narrow.reaches(f32::INFINITY));
                     }
                 }
             }
         }
     }
 
-    /// Axes of length 1 that are perpendicular and lie along none of the numbers: `1 − 2/n` and `−2/n`.
+    #[test]
+    fn codes_of_other_vectors_are_computed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, place) = (folder.path().join("v.f32"), folder.path().join("v.i8"));
+        let codes = |first: u8| {
+            fs::write(&file, (first..first + 48).collect::<Vec<u8>>()).unwrap();
+            Codes::of(&filed(&file, 4), &place, 3, |_| Ok(turned(4))).unwrap();
+            fs::read(&place).unwrap()
+        };
+        let (one, other) = (codes(0), codes(1));
+        assert!(one.len() == other.len() && one != other);
+    }
+
+    /// Axes of length 1 that are perpendicular and lie along none of the numbers.
     fn turned(dimensions: usize) -> Vec<f32> {
         let part = 2.0 / dimensions as f32;
-        let at = |i: usize| if i / dimensions == i % dimensions { 1.0 - part } else { -part };
-        (0..dimensions * dimensions).map(at).collect()
+        let every = (0..dimensions).flat_map(|i| (0..dimensions).map(move |j| (i, j)));
+        every.map(|(i, j)| f32::from(u8::from(i == j)) - part).collect()
     }
 
     fn filed(path: &Path, dimensions: usize) -> Filed {
@@ -480,7 +481,7 @@ mod tests {
         fs::write(&place, b"cut short").unwrap();
         Codes::of(&vectors, &place, 3, |_| Ok(turned(4))).unwrap();
         let right = fs::read(&place).unwrap();
-        // The axes, the block's head, the first numbers of sixteen rows in pairs, and what else is noted of three rows.
+        // The axes and what stands for the vectors, the block's head, the first numbers of sixteen rows in pairs, and what else is noted of three rows.
         assert_eq!(right.len(), 128 + 64 + 16 * 2 + 3 * (16 + 3));
         for at in 0..right.len() {
             let mut damaged = right.clone();

@@ -325,7 +325,7 @@ impl TermRetriever {
     }
 }
 
-/// The documents with a score of at least `least` and above 0, in order.
+/// The documents with a score of at least `least` and above 0, or none, in order.
 fn reaching(scores: &[f32], least: f32) -> Vec<u32> {
     vector::reaching(scores, least.max(f32::from_bits(1)))
 }

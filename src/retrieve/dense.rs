@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::{Bar, Hit, RetrieveError, Retriever, top};
 use crate::corpus::{Corpus, PassageIx};
-use crate::encode::{Codes, Direction, Encoder, Further, Outline, Role, Vectors, reaches};
+use crate::encode::{Codes, Direction, Encoder, Outline, Role, Vectors};
 use crate::vector::dot;
 use crate::work::{Stop, Stopped, on_cores};
 
@@ -124,16 +124,12 @@ fn candidates(
         return Ok(Ok(Vec::new()));
     }
     let bar = Bar::new(depth, f32::NEG_INFINITY);
-    let promising = Bar::new(depth * PROMISING, f32::NEG_INFINITY);
-    let blocks: Vec<_> = codes.blocks().collect();
-    let narrow = |block: &Range<usize>, mut rows: Vec<Outline>| {
-        for by in [Further::Second, Further::Rest] {
-            let least = bar.get();
-            rows.retain(|row| reaches(row.high, least));
-            codes.narrow(along, block.clone(), by, &mut rows)?;
-        }
+    let promising = Bar::new(depth.saturating_mul(PROMISING), f32::NEG_INFINITY);
+    let blocks = codes.blocks();
+    let narrow = |block: &Range<usize>, rows: Vec<Outline>| {
+        let mut rows = codes.narrow(along, block.clone(), rows, || bar.get())?;
         let least = bar.count(rows.iter().map(|row| row.low));
-        rows.retain(|row| reaches(row.high, least));
+        rows.retain(|row| row.reaches(least));
         Ok::<_, std::io::Error>(rows)
     };
     // The rows that promise most go first: they raise the bar for all others.
@@ -156,7 +152,7 @@ fn candidates(
     }
     let least = bar.get();
     Ok(narrowed.into_iter().collect::<std::io::Result<Vec<_>>>().map(|narrowed| {
-        let rows = first.iter().chain(&narrowed).flatten().filter(|row| reaches(row.high, least));
+        let rows = first.iter().chain(&narrowed).flatten().filter(|row| row.reaches(least));
         let mut rows: Vec<u32> = rows.map(|row| row.row).collect();
         rows.sort_unstable();
         rows
@@ -212,11 +208,13 @@ mod tests {
     fn both(rows: &[Vec<f32>]) -> (tempfile::TempDir, [DenseRetriever; 2]) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("v.f32");
-        let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+        let (dimensions, bytes) = (rows[0].len(), rows.iter().flatten().flat_map(|x| x.to_le_bytes()));
+        let bytes: Vec<u8> = bytes.collect();
         std::fs::write(&path, &bytes).unwrap();
         crate::storage::checked::sum_file(&path, &path).unwrap();
         let corpus = Arc::new(Corpus::of_texts("t", &vec![String::new(); rows.len()]).unwrap());
-        let both = [Vectors::from_bytes(&bytes, 16), Vectors::open_holding(0, &path, 16).unwrap()];
+        let both =
+            [Vectors::from_bytes(&bytes, dimensions), Vectors::open_holding(0, &path, dimensions).unwrap()];
         let both =
             both.map(|rows| DenseRetriever::new(Arc::clone(&corpus), Arc::new(NoEncoder), Arc::new(rows)));
         (folder, both)
@@ -258,6 +256,29 @@ mod tests {
     }
 
     #[test]
+    fn queries_of_any_length_find_the_list_of_every_vector_in_any_number_of_dimensions() {
+        // Lengths at which products of integers, or their bounds, leave the range of f32.
+        let lengths = [1.0, 1e-44, 1e-38, 1e-20, 1e20, 3e36, 2e38];
+        for dimensions in [1, 2, 3, 5, 7, 11] {
+            let mut rows: Vec<Vec<f32>> =
+                rows(500).iter().map(|row| row[..dimensions].iter().map(|x| x * 100.0).collect()).collect();
+            rows.push(vec![f32::INFINITY; dimensions]);
+            rows.push(vec![1e30; dimensions]);
+            let (_folder, [plain, coded]) = both(&rows);
+            for length in lengths {
+                let query: Vec<f32> = rows[3].iter().map(|x| x / 100.0 * length).collect();
+                let expected = plain.nearest(&query, 7, &Stop::never()).unwrap();
+                assert_eq!(coded.nearest(&query, 7, &Stop::never()).unwrap(), expected, "{length}");
+            }
+        }
+        let mut rows = vec![vec![-1.0, 0.0]; 200];
+        rows.extend([vec![-0.01, 1.0], vec![0.5, 0.0]]);
+        let (_folder, [_, coded]) = both(&rows);
+        let found = coded.nearest(&[3e36, 2e36], 1, &Stop::never()).unwrap();
+        assert_eq!(found[0].passage, PassageIx(200));
+    }
+
+    #[test]
     fn the_first_pass_leaves_few_rows_for_the_second() {
         let rows = rows(BATCH + 77);
         let (_folder, [_, coded]) = both(&rows);
@@ -265,7 +286,7 @@ mod tests {
         let along = codes.direction(&rows[2], 0.0).unwrap();
         let tenth = coded.nearest(&rows[2], 10, &Stop::never()).unwrap()[9].score;
         let left = |block| codes.outlines(&along, block, tenth).unwrap().len();
-        let left: usize = codes.blocks().map(left).sum();
+        let left: usize = codes.blocks().into_iter().map(left).sum();
         assert!(left < rows.len() / 2, "{left} of {}", rows.len());
     }
 

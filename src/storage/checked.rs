@@ -22,7 +22,7 @@ pub const WHOLE: u64 = 64 << 20;
 /// The number of bytes under one checksum.
 const BLOCK: u64 = 16 << 10;
 /// The length of a checksum.
-const SUM: usize = 16;
+pub const SUM: usize = 16;
 /// The longest first line of a file of sums.
 const LINE: usize = 1 << 20;
 
@@ -61,6 +61,11 @@ impl Summed {
     /// Its length.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What stands for the file's content in a file that is derived from it, in a certain format.
+    pub fn digest(&self, format: &str) -> [u8; SUM] {
+        sum(&[format.as_bytes(), &self.sums].concat())
     }
 
     /// Checks the blocks of a range that no call has checked yet. `read` fills a buffer from an offset.

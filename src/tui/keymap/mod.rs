@@ -9,12 +9,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::screens::{
     bias, compare, detectors, help, labelling, lanes, palette, passage, reader, statements, sycophancy, tune,
 };
-use super::script;
+use super::script::{self, name};
 use action::bind;
 
 pub mod action;
 
-pub use super::script::name;
 pub use action::{Action, Binding, Context, Screen};
 
 const ANYWHERE: &[Binding] = &[
@@ -255,7 +254,6 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::tui::keymap::written;
 
     #[test]
     fn no_preset_has_a_key_that_means_two_things_in_one_place() {
