@@ -133,7 +133,7 @@ struct Parts {
 }
 
 impl Codes {
-    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or have another number of rows. `axes` gives the axes to
+    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or bound other vectors. `axes` gives the axes to
     /// turn rows to, one a row; the first of them, as many as it is asked for, should hold most of the rows' length.
     ///
     /// # Errors
@@ -197,8 +197,8 @@ impl Codes {
         let last = whole.split_off(first + second);
         let second = whole.split_off(first);
         whole.resize(first.next_multiple_of(2), 0);
-        // Anything can be off if a part of a score's sum can be infinite. Of queries so long or short that bounds leave the range of f32, every row
-        // is scored.
+        // Anything can be off if a part of a score's sum can be infinite. If a query is so long or short that bounds leave the range of f32, every
+        // row is scored.
         let longest = if (1e-25..1e30).contains(&all) { f32::MAX / 4.0 / all } else { -1.0 };
         Ok(Direction { whole: [whole, second, last], step, lengths, slack, longest })
     }
