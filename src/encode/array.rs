@@ -1,14 +1,42 @@
-//! A matrix in a file: NumPy's `.npy`, or the only tensor of a `.safetensors`. Rows are read on demand.
+//! A matrix in a file: NumPy's `.npy`, the only tensor of a `.safetensors`, or a corpus's own rows. Rows are read on demand.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::input::{InputError, excerpt, open_regular, read_at};
+use crate::storage::checked::{Summed, open_sum};
+use crate::vector::floats;
 
 /// The limit of a header in bytes.
 const LONGEST: u64 = 100 << 20;
+
+/// A file of rows that is checked as it is read.
+pub(super) struct Filed {
+    file: File,
+    /// Its checksums.
+    pub sums: Summed,
+    /// The length of a row.
+    pub dimensions: usize,
+}
+
+impl Filed {
+    pub fn open(path: &Path, dimensions: usize) -> std::io::Result<Self> {
+        Ok(Filed { sums: open_sum(path)?, file: File::open(path)?, dimensions })
+    }
+
+    /// The numbers of consecutive rows. Many threads can read at once.
+    pub fn rows(&self, range: Range<usize>) -> std::io::Result<Vec<f32>> {
+        let row = self.dimensions as u64 * 4;
+        let place = range.start as u64 * row..range.end as u64 * row;
+        self.sums.check(place, |block, at| read_at(&self.file, block, at))?;
+        let mut bytes = vec![0; range.len() * self.dimensions * 4];
+        read_at(&self.file, &mut bytes, range.start as u64 * row)?;
+        Ok(floats(&bytes))
+    }
+}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {

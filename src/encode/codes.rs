@@ -2,14 +2,17 @@
 //!
 //! Rows are turned to axes of which the first hold most of their length: the principal components of a sample. A search scans the codes of the
 //! first quarter, reads the second quarter for the rows that are still in reach, and the rest for those that are still in reach then.
+//! Rows that are near to each other lie in one list, as in an inverted file, and a search begins with the lists that are nearest.
 //!
 //! ```text
 //! f32                            how far the axes are from being perpendicular and of length 1
 //! [dimensions × dimensions] f32  the axes, one a row
 //! 16 bytes                       what stands for the vectors ([`Summed::digest`]), then zeros up to a multiple of 64
-//! of every 4,096 rows:
+//! of every list of 4,096 rows:
 //!   f32 × 4                      the largest errors of a row's first quarter, of its second and of all after the first, as multiples of their scale;
 //!                                the length of the longest row with its error; then zeros up to 64 bytes
+//!   [dimensions] f32             the mean of its rows, then zeros up to a multiple of 64
+//!   [rows] u32                   their numbers
 //!   [rows × first] i8            the first numbers of the turned row, divided by their scale and rounded, sixteen rows abreast; an odd width and a
 //!                                last group of fewer rows are filled up with zeros
 //!   [rows] f32, [rows] f32       their scale, and the length of the others
@@ -31,8 +34,8 @@ use std::sync::OnceLock;
 
 use memmap2::Mmap;
 
+use super::array::Filed;
 use super::family::along;
-use crate::input::read_at;
 use crate::storage::checked::{Damaged, SUM, Summed, open_sum, open_unchecked, sum_file};
 use crate::storage::replace_with;
 use crate::vector::{
@@ -41,40 +44,15 @@ use crate::vector::{
 };
 use crate::work::{Stop, on_cores};
 
-/// A file of rows that is checked as it is read.
-pub(super) struct Filed {
-    file: File,
-    /// Its checksums.
-    pub sums: Summed,
-    /// The length of a row.
-    pub dimensions: usize,
-}
-
-impl Filed {
-    pub fn open(path: &Path, dimensions: usize) -> std::io::Result<Self> {
-        Ok(Filed { sums: open_sum(path)?, file: File::open(path)?, dimensions })
-    }
-
-    /// The numbers of consecutive rows. Many threads can read at once.
-    pub fn rows(&self, range: Range<usize>) -> std::io::Result<Vec<f32>> {
-        let row = self.dimensions as u64 * 4;
-        let place = range.start as u64 * row..range.end as u64 * row;
-        self.sums.check(place, |block, at| read_at(&self.file, block, at))?;
-        let mut bytes = vec![0; range.len() * self.dimensions * 4];
-        read_at(&self.file, &mut bytes, range.start as u64 * row)?;
-        Ok(floats(&bytes))
-    }
-}
-
-/// Rows whose codes lie together.
-const BLOCK: usize = 4_096;
+/// The rows of a list.
+pub(super) const LIST: usize = 4_096;
 /// What changes when the layout does.
-const FORMAT: &str = "codes in quarters";
+const FORMAT: &str = "codes in quarters, in lists of near rows";
 /// The largest integer of a query.
 const FINEST: i32 = 2_047;
-/// The bytes of a row beside its numbers: two scales and two lengths.
-const NOTES: usize = 16;
-/// Blocks, and so the parts of all but the last one, begin at multiples of this: a line of the processor's caches.
+/// The bytes of a row beside its codes: its number, two scales and two lengths.
+const NOTES: usize = 20;
+/// Lists, and so the parts of all but the last one, begin at multiples of this: a line of the processor's caches.
 const LINE: usize = 64;
 
 /// The codes of a file of vectors, memory-mapped.
@@ -85,6 +63,14 @@ pub struct Codes {
     dimensions: usize,
     /// How far the axes are off, and the axes.
     head: OnceLock<Vec<f32>>,
+}
+
+/// How rows are coded.
+pub(super) struct Layout {
+    /// The axes that rows are turned to, one a row.
+    pub axes: Vec<f32>,
+    /// The numbers of all rows: those of the first list, of the second, and so on.
+    pub order: Vec<u32>,
 }
 
 /// A query direction in integers.
@@ -106,6 +92,8 @@ pub struct Direction {
 pub struct Outline {
     /// The row's number.
     pub row: u32,
+    /// Its place in its list.
+    at: usize,
     /// Its lower bound, in exact arithmetic and in f32.
     pub low: f32,
     /// Its upper bound.
@@ -122,9 +110,11 @@ impl Outline {
     }
 }
 
-/// Where the parts of a block lie.
+/// Where the parts of a list lie.
 struct Parts {
     head: Range<usize>,
+    mean: Range<usize>,
+    numbers: Range<usize>,
     first: Range<usize>,
     scales: Range<usize>,
     rests: Range<usize>,
@@ -133,8 +123,8 @@ struct Parts {
 }
 
 impl Codes {
-    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or bound other vectors. `axes` gives the axes to
-    /// turn rows to, one a row; the first of them, as many as it is asked for, should hold most of the rows' length.
+    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or bound other vectors. `layout` is asked for axes of
+    /// which the first, as many as it is given, hold most of the rows' length.
     ///
     /// # Errors
     /// The vectors cannot be read, or the codes cannot be written.
@@ -142,14 +132,14 @@ impl Codes {
         vectors: &Filed,
         place: &Path,
         rows: usize,
-        axes: impl FnOnce(usize) -> std::io::Result<Vec<f32>>,
+        layout: impl FnOnce(usize) -> std::io::Result<Layout>,
     ) -> std::io::Result<Self> {
         let dimensions = vectors.dimensions;
         let codes = |sums: Summed| {
             // SAFETY: the file is never written again once it has its final name.
             let map = unsafe { Mmap::map(&File::open(place)?) }?;
             let codes = Codes { map, sums, rows, dimensions, head: OnceLock::new() };
-            let size = parts(rows.saturating_sub(1), rows, dimensions).further[1].end;
+            let size = parts(rows.saturating_sub(1) / LIST, rows, dimensions).further[1].end;
             let whole = codes.sums.bytes() == size as u64 && codes.map.len() == size;
             let at = axes_end(dimensions)..axes_end(dimensions) + SUM;
             let own = whole && codes.read(at)? == vectors.sums.digest(FORMAT);
@@ -162,7 +152,7 @@ impl Codes {
             _ => (),
         }
         let [first, second, _] = quarters(dimensions);
-        write(vectors, place, rows, &axes(first + second)?)?;
+        write(vectors, place, &layout(first + second)?)?;
         sum_file(place, place)?;
         let sums = open_unchecked(place)?.pop().ok_or(std::io::ErrorKind::NotFound)?;
         // Another version of this program may have put its own there.
@@ -203,35 +193,33 @@ impl Codes {
         Ok(Direction { whole: [whole, second, last], step, lengths, slack, longest })
     }
 
-    /// What the first quarter says of a block's rows whose upper bounds are `least` or more, or unknown.
+    /// What the first quarter says of a list's rows whose upper bounds are `least` or more, or unknown.
     ///
     /// # Errors
     /// The codes are [`Damaged`].
-    pub fn outlines(
-        &self,
-        along: &Direction,
-        block: Range<usize>,
-        least: f32,
-    ) -> std::io::Result<Vec<Outline>> {
-        let parts = parts(block.start, self.rows, self.dimensions);
+    pub fn outlines(&self, along: &Direction, list: usize, least: f32) -> std::io::Result<Vec<Outline>> {
+        let parts = parts(list, self.rows, self.dimensions);
         let ([of_first, ..], slack) = self.errors(along, &parts)?;
         let reach = Reach { step: along.step, error: of_first, others: along.lengths[2], slack };
-        let (scales, rests) = (self.read(parts.scales)?, self.read(parts.rests)?);
-        let mut products = vec![0; block.len().next_multiple_of(ABREAST)];
+        let (numbers, scales, rests) =
+            (self.read(parts.numbers)?, self.read(parts.scales)?, self.read(parts.rests)?);
+        let held = numbers.len() / 4;
+        let mut products = vec![0; held.next_multiple_of(ABREAST)];
         products_abreast(signed(self.read(parts.first)?), &along.whole[0], &mut products);
-        let mut above = vec![0.0; block.len()];
+        let mut above = vec![0.0; held];
         highs(reach, &products, scales, rests, &mut above);
         let mut outlines = Vec::new();
         for at in reaching(&above, least).into_iter().map(|at| at as usize) {
             let own = float(scales, at);
             let (middle, width) = reach.of(products[at], own, float(rests, at));
-            let (row, error) = ((block.start + at) as u32, own * of_first);
-            outlines.push(Outline { row, low: middle - width, high: middle + width, middle, error });
+            let row = numbers.as_chunks::<4>().0.get(at).map_or(u32::MAX, |four| u32::from_le_bytes(*four));
+            let error = own * of_first;
+            outlines.push(Outline { row, at, low: middle - width, high: middle + width, middle, error });
         }
         Ok(outlines)
     }
 
-    /// Narrows the bounds of a block's rows by the codes that [`Codes::outlines`] did not read. Rows whose upper bounds do not reach `least` on the way
+    /// Narrows the bounds of a list's rows by the codes that [`Codes::outlines`] did not read. Rows whose upper bounds do not reach `least` on the way
     /// are left out.
     ///
     /// # Errors
@@ -239,11 +227,11 @@ impl Codes {
     pub fn narrow(
         &self,
         along: &Direction,
-        block: Range<usize>,
+        list: usize,
         mut outlines: Vec<Outline>,
         least: impl Fn() -> f32,
     ) -> std::io::Result<Vec<Outline>> {
-        let parts = parts(block.start, self.rows, self.dimensions);
+        let parts = parts(list, self.rows, self.dimensions);
         let ([_, of_second, of_others], slack) = self.errors(along, &parts)?;
         let notes = self.read(parts.notes)?;
         // An infinite length is noted of a row without bounds, and 0 times that is none.
@@ -251,7 +239,7 @@ impl Codes {
         for ((codes, whole), (error, others)) in parts.further.iter().zip(&along.whole[1..]).zip(steps) {
             let least = least();
             outlines.retain(|outline| outline.reaches(least));
-            let at: Vec<usize> = outlines.iter().map(|outline| outline.row as usize - block.start).collect();
+            let at: Vec<usize> = outlines.iter().map(|outline| outline.at).collect();
             for at in &at {
                 let row = codes.start + at * whole.len();
                 self.sums.check_bytes(row as u64..(row + whole.len()) as u64, &self.map)?;
@@ -287,9 +275,18 @@ impl Codes {
         self.map.get(place).ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// The ranges of rows that lie in one block each.
-    pub fn blocks(&self) -> Vec<Range<usize>> {
-        (0..self.rows).step_by(BLOCK).map(|start| start..(start + BLOCK).min(self.rows)).collect()
+    /// The lists, nearest first: in order of the product of their rows' mean with a direction.
+    ///
+    /// # Errors
+    /// The codes are [`Damaged`].
+    pub fn nearest(&self, direction: &[f32]) -> std::io::Result<Vec<usize>> {
+        let near = |list| {
+            let mean = self.read(parts(list, self.rows, self.dimensions).mean)?;
+            Ok((list, (0..self.dimensions).map(|i| float(mean, i) * direction[i]).sum::<f32>()))
+        };
+        let mut lists = (0..self.rows.div_ceil(LIST)).map(near).collect::<std::io::Result<Vec<_>>>()?;
+        lists.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        Ok(lists.into_iter().map(|(list, _)| list).collect())
     }
 }
 
@@ -304,19 +301,21 @@ fn axes_end(dimensions: usize) -> usize {
     4 + dimensions * dimensions * 4
 }
 
-/// Where the parts of the block of a row lie, in a file of so many rows.
-fn parts(row: usize, rows: usize, dimensions: usize) -> Parts {
+/// Where the parts of a list lie, in a file of so many rows.
+fn parts(list: usize, rows: usize, dimensions: usize) -> Parts {
     let [first, second, rest] = quarters(dimensions);
-    let first = first.next_multiple_of(2);
-    let (block, held) = (row / BLOCK, BLOCK.min(rows - row / BLOCK * BLOCK));
+    let (first, mean) = (first.next_multiple_of(2), (dimensions * 4).next_multiple_of(LINE));
+    let held = LIST.min(rows - list * LIST);
     let mut at = (axes_end(dimensions) + SUM).next_multiple_of(LINE)
-        + block * (LINE + BLOCK * (first + NOTES + second + rest));
+        + list * (LINE + mean + LIST * (first + NOTES + second + rest));
     let mut next = |bytes: usize| {
         at += bytes;
         at - bytes..at
     };
     Parts {
         head: next(LINE),
+        mean: next(mean),
+        numbers: next(held * 4),
         first: next(held.next_multiple_of(ABREAST) * first),
         scales: next(held * 4),
         rests: next(held * 4),
@@ -326,43 +325,49 @@ fn parts(row: usize, rows: usize, dimensions: usize) -> Parts {
 }
 
 /// Computes the codes and writes them. Two processes that do so at once write the same bytes on processors of one kind.
-fn write(vectors: &Filed, place: &Path, rows: usize, axes: &[f32]) -> std::io::Result<()> {
+fn write(vectors: &Filed, place: &Path, layout: &Layout) -> std::io::Result<()> {
     let dimensions = vectors.dimensions;
-    let starts: Vec<usize> = (0..rows).step_by(BLOCK).collect();
+    let lists: Vec<&[u32]> = layout.order.chunks(LIST).collect();
     replace_with(place, |file| {
-        let mut head = skew(axes, dimensions).to_le_bytes().to_vec();
-        head.extend(axes.iter().flat_map(|x| x.to_le_bytes()));
+        let mut head = skew(&layout.axes, dimensions).to_le_bytes().to_vec();
+        head.extend(layout.axes.iter().flat_map(|x| x.to_le_bytes()));
         head.extend(vectors.sums.digest(FORMAT));
         head.resize(head.len().next_multiple_of(LINE), 0);
         file.write_all(&head)?;
         // So many are in memory at once.
-        for some in starts.chunks(8) {
-            let block = |i: usize| block(vectors, some[i]..(some[i] + BLOCK).min(rows), axes);
-            for block in on_cores(some.len(), &Stop::never(), block) {
-                file.write_all(&block?)?;
+        for some in lists.chunks(8) {
+            for list in on_cores(some.len(), &Stop::never(), |i| list(vectors, some[i], &layout.axes)) {
+                file.write_all(&list?)?;
             }
         }
         Ok(())
     })
 }
 
-/// The bytes of a block.
-fn block(vectors: &Filed, range: Range<usize>, axes: &[f32]) -> std::io::Result<Vec<u8>> {
+/// The bytes of a list.
+fn list(vectors: &Filed, numbers: &[u32], axes: &[f32]) -> std::io::Result<Vec<u8>> {
     let dimensions = vectors.dimensions;
     let [first, second, rest] = quarters(dimensions);
-    let turned = along(&vectors.rows(range)?, axes, dimensions).map_err(std::io::Error::other)?;
+    let mut rows = Vec::with_capacity(numbers.len() * dimensions);
+    for run in numbers.chunk_by(|one, next| one + 1 == *next) {
+        let start = run[0] as usize;
+        rows.extend(vectors.rows(start..start + run.len())?);
+    }
+    let turned = along(&rows, axes, dimensions).map_err(std::io::Error::other)?;
     let (mut largest, mut codes): ([f32; 4], [Vec<i8>; 3]) = Default::default();
     let (mut scales, mut rests, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     let of = |numbers: &[f32]| length(numbers.iter().map(|x| f64::from(*x)));
-    for row in turned.chunks_exact(dimensions) {
-        if row.iter().all(|x| x.is_finite()) {
-            let (of_first, others) = row.split_at(first);
+    let (mut mean, share) = (vec![0f32; dimensions], 1.0 / numbers.len() as f32);
+    for (row, turned) in rows.chunks_exact(dimensions).zip(turned.chunks_exact(dimensions)) {
+        if turned.iter().all(|x| x.is_finite()) {
+            mean.iter_mut().zip(row).for_each(|(sum, x)| *sum += x * share);
+            let (of_first, others) = turned.split_at(first);
             let (of_second, of_rest) = others.split_at(second);
             let (own, further) = (scale(of_first), scale(others));
             let coded = [code(of_first, own), code(of_second, further), code(of_rest, further)];
             let [one, two, three] = coded.each_ref().map(|(_, lost)| *lost);
             let ratio = |lost: f64, scale: f32| length([lost / f64::from(scale)].into_iter());
-            let all = length([f64::from(of(row)) + one.hypot(two).hypot(three)].into_iter());
+            let all = length([f64::from(of(turned)) + one.hypot(two).hypot(three)].into_iter());
             let now = [ratio(one, own), ratio(two, further), ratio(two.hypot(three), further), all];
             largest = std::array::from_fn(|i| largest[i].max(now[i]));
             codes.iter_mut().zip(coded).for_each(|(all, (own, _))| all.extend(own));
@@ -382,6 +387,9 @@ fn block(vectors: &Filed, range: Range<usize>, axes: &[f32]) -> std::io::Result<
     let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let mut out = bytes(&largest);
     out.resize(LINE, 0);
+    out.extend(bytes(&mean));
+    out.resize(out.len().next_multiple_of(LINE), 0);
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     out.extend(abreast(&codes[0], first.next_multiple_of(2)).iter().map(|code| *code as u8));
     out.extend([scales, rests, notes].iter().flat_map(|numbers| bytes(numbers)));
     out.extend(codes[1..].iter().flatten().map(|code| *code as u8));

@@ -8,10 +8,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-use super::codes::{Codes, Filed};
+use super::array::Filed;
+use super::codes::{Codes, LIST, Layout};
 use crate::corpus::PassageIx;
 use crate::storage::checked::Damaged;
-use crate::vector::{dot, floats, length};
+use crate::vector::{dot, floats, length, unit};
+use crate::work::{Stop, on_cores};
 
 /// Up to this many rows are held in memory: 12 MB at 384 dimensions.
 const HELD: usize = 8_192;
@@ -48,8 +50,7 @@ impl Vectors {
         let rows = if len <= most {
             Rows::Held(file.rows(0..len)?)
         } else {
-            let axes = |most| Ok(axes(&sample(&file, len)?, dimensions, most));
-            let codes = Codes::of(&file, &path.with_extension("i8"), len, axes)?;
+            let codes = Codes::of(&file, &path.with_extension("i8"), len, |most| layout(&file, len, most))?;
             Rows::Filed { file, codes }
         };
         Ok(Vectors { rows, len, dimensions })
@@ -107,13 +108,32 @@ impl Vectors {
     }
 }
 
+/// How the rows of a file are coded, by what a sample of them shows.
+fn layout(vectors: &Filed, rows: usize, most: usize) -> std::io::Result<Layout> {
+    let dimensions = vectors.dimensions;
+    let sample = sample(vectors, rows)?;
+    let tree = Tree::of(&sample, dimensions, rows.div_ceil(LIST));
+    let starts: Vec<usize> = (0..rows).step_by(LIST).collect();
+    let leaves = on_cores(starts.len(), &Stop::never(), |i| {
+        let rows = vectors.rows(starts[i]..(starts[i] + LIST).min(rows))?;
+        Ok(rows.chunks_exact(dimensions).map(|row| tree.leaf(row)).collect::<Vec<_>>())
+    });
+    let leaves = leaves.into_iter().collect::<std::io::Result<Vec<_>>>()?.concat();
+    let mut order: Vec<u32> = (0..rows as u32).collect();
+    order.sort_by_key(|row| leaves[*row as usize]);
+    // Rows of one list are read in the order of the file.
+    order.chunks_mut(LIST).for_each(<[u32]>::sort_unstable);
+    Ok(Layout { axes: axes(&sample, dimensions, most), order })
+}
+
 /// Rows from all parts of a file, of length 1.
 fn sample(vectors: &Filed, rows: usize) -> std::io::Result<Vec<f32>> {
-    const SAMPLE: usize = 16_384;
+    const LEAST: usize = 16_384;
+    const SHARE: usize = 256;
     const RUN: usize = 64;
     let dimensions = vectors.dimensions;
     let mut out = Vec::new();
-    for start in (0..rows).step_by((rows / (SAMPLE / RUN)).max(RUN)) {
+    for start in (0..rows).step_by((rows / (LEAST.max(rows / SHARE) / RUN)).max(RUN)) {
         for row in vectors.rows(start..(start + RUN).min(rows))?.chunks_exact(dimensions) {
             let length = length(row.iter().map(|x| f64::from(*x)));
             if length.is_normal() {
@@ -122,6 +142,69 @@ fn sample(vectors: &Filed, rows: usize) -> std::io::Result<Vec<f32>> {
         }
     }
     Ok(out)
+}
+
+/// A binary tree that cuts the space in two at every node, where the rows of a sample differ most, into as many of them on either side.
+/// Rows with near leaves are near to each other.
+struct Tree {
+    /// A direction and a threshold of every node; those of node i's children are at 2i + 1 and 2i + 2.
+    cuts: Vec<(Vec<f32>, f32)>,
+}
+
+impl Tree {
+    /// A tree with at least so many leaves.
+    fn of(sample: &[f32], dimensions: usize, leaves: usize) -> Self {
+        let mut cuts = Vec::new();
+        let mut parts = vec![sample.chunks_exact(dimensions).collect::<Vec<_>>()];
+        while parts.len() < leaves {
+            let mut halves = Vec::new();
+            for part in parts {
+                let (along, least) = cut(&part, dimensions);
+                let (one, other) = part.into_iter().partition(|row| dot(&along, row) <= least);
+                halves.extend([one, other]);
+                cuts.push((along, least));
+            }
+            parts = halves;
+        }
+        Tree { cuts }
+    }
+
+    /// The leaf that a row falls into, from the left.
+    fn leaf(&self, row: &[f32]) -> u32 {
+        let mut node = 0;
+        while let Some((along, least)) = self.cuts.get(node) {
+            node = 2 * node + 1 + usize::from(dot(along, row) > *least);
+        }
+        (node - self.cuts.len()) as u32
+    }
+}
+
+/// The direction in which rows differ most (by power iteration), and the median of their products with it.
+fn cut(rows: &[&[f32]], dimensions: usize) -> (Vec<f32>, f32) {
+    const ROUNDS: usize = 6;
+    let mut mean = vec![0.0; dimensions];
+    for row in rows {
+        mean.iter_mut().zip(*row).for_each(|(sum, x)| *sum += x / rows.len() as f32);
+    }
+    let from_mean = |row: &[f32]| row.iter().zip(&mean).map(|(x, m)| x - m).collect::<Vec<f32>>();
+    let far = rows.iter().min_by(|one, other| dot(one, &mean).total_cmp(&dot(other, &mean)));
+    let mut along = far.map_or_else(|| mean.clone(), |row| from_mean(row));
+    for _ in 0..ROUNDS {
+        let mut next = vec![0.0; dimensions];
+        for row in rows {
+            let off = from_mean(row);
+            let much = dot(&off, &along);
+            next.iter_mut().zip(off).for_each(|(sum, x)| *sum += much * x);
+        }
+        if !unit(&mut next) {
+            break;
+        }
+        along = next;
+    }
+    let mut products: Vec<f32> = rows.iter().map(|row| dot(row, &along)).collect();
+    products.sort_by(f32::total_cmp);
+    let median = products.get(products.len().saturating_sub(1) / 2).copied().unwrap_or(0.0);
+    (along, median)
 }
 
 /// Perpendicular axes of length 1, one a row, of which the first `most` span about what as many principal components of the rows span.

@@ -4,14 +4,11 @@
 //! every passage whose upper bound reaches the depth-th best lower bound is scored by its vector. No other can be among the best, so
 //! the list equals, to the last bit, the one that scoring all vectors gives.
 
-use std::ops::Range;
 use std::sync::Arc;
-
-use parking_lot::Mutex;
 
 use super::{Bar, Hit, RetrieveError, Retriever, top};
 use crate::corpus::{Corpus, PassageIx};
-use crate::encode::{Codes, Direction, Encoder, Outline, Role, Vectors};
+use crate::encode::{Codes, Direction, Encoder, Role, Vectors};
 use crate::vector::dot;
 use crate::work::{Stop, Stopped, on_cores};
 
@@ -19,20 +16,32 @@ use crate::work::{Stop, Stopped, on_cores};
 const BATCH: usize = 8_192;
 /// The number of passages rescored between two checks of the stop.
 const AGAIN: usize = 256;
-/// How many rows are looked at before all others, for each that is asked for.
-const PROMISING: usize = 8;
 
 /// Exact search by vectors.
 pub struct DenseRetriever {
     corpus: Arc<Corpus>,
     encoder: Arc<dyn Encoder>,
     vectors: Arc<Vectors>,
+    /// How many lists are searched.
+    probes: usize,
 }
 
 impl DenseRetriever {
     /// Ranks `corpus` by its `vectors`, computed by `encoder`.
     pub fn new(corpus: Arc<Corpus>, encoder: Arc<dyn Encoder>, vectors: Arc<Vectors>) -> Self {
-        DenseRetriever { corpus, encoder, vectors }
+        DenseRetriever { corpus, encoder, vectors, probes: usize::MAX }
+    }
+
+    /// Searches only the lists of passages whose means are nearest to the query, as many as `probes` (`nprobe`): faster in large corpora, and not exact.
+    #[must_use]
+    pub fn probing(self, probes: usize) -> Self {
+        DenseRetriever { probes, ..self }
+    }
+
+    fn lists(&self, codes: &Codes, direction: &[f32]) -> std::io::Result<Vec<usize>> {
+        let mut lists = codes.nearest(direction)?;
+        lists.truncate(self.probes);
+        Ok(lists)
     }
 
     /// Ranks the corpus by the dot product of each passage's vector with the query's.
@@ -56,8 +65,11 @@ impl DenseRetriever {
         score: impl Fn(&[f32]) -> f32 + Sync,
     ) -> Result<Vec<Hit>, RetrieveError> {
         let Some(codes) = self.vectors.codes() else { return self.best(depth, stop, score) };
-        let found = match codes.direction(direction, slack) {
-            Ok(along) => candidates(codes, &along, depth, stop)?,
+        let found = match codes
+            .direction(direction, slack)
+            .and_then(|along| Ok((along, self.lists(codes, direction)?)))
+        {
+            Ok((along, lists)) => candidates(codes, &along, &lists, depth, stop)?,
             Err(error) => Err(error),
         };
         let rows = match found {
@@ -113,10 +125,11 @@ impl DenseRetriever {
     }
 }
 
-/// The rows that can be among the `depth` best; an error of the codes if they are damaged.
+/// The rows of these lists that can be among the `depth` best; an error of the codes if they are damaged.
 fn candidates(
     codes: &Codes,
     along: &Direction,
+    lists: &[usize],
     depth: usize,
     stop: &Stop,
 ) -> Result<std::io::Result<Vec<u32>>, Stopped> {
@@ -124,36 +137,20 @@ fn candidates(
         return Ok(Ok(Vec::new()));
     }
     let bar = Bar::new(depth, f32::NEG_INFINITY);
-    let promising = Bar::new(depth.saturating_mul(PROMISING), f32::NEG_INFINITY);
-    let blocks = codes.blocks();
-    let narrow = |block: &Range<usize>, rows: Vec<Outline>| {
-        let mut rows = codes.narrow(along, block.clone(), rows, || bar.get())?;
+    let found = on_cores(lists.len(), stop, |i| {
+        let rows = codes.outlines(along, lists[i], bar.get())?;
+        let mut rows = codes.narrow(along, lists[i], rows, || bar.get())?;
         let least = bar.count(rows.iter().map(|row| row.low));
         rows.retain(|row| row.reaches(least));
         Ok::<_, std::io::Error>(rows)
-    };
-    // The rows that promise most go first: they raise the bar for all others.
-    let scanned = on_cores(blocks.len(), stop, |i| {
-        let rows = codes.outlines(along, blocks[i].clone(), bar.get())?;
-        let least = promising.count(rows.iter().map(|row| row.high));
-        let (first, others) = rows.into_iter().partition(|row| row.high >= least);
-        Ok((narrow(&blocks[i], first)?, others))
     });
-    let scanned = match scanned.into_iter().collect::<std::io::Result<Vec<_>>>() {
-        Ok(scanned) => scanned,
-        Err(error) => return Ok(Err(error)),
-    };
-    let (first, others): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
-    let others: Vec<Mutex<Vec<Outline>>> = others.into_iter().map(Mutex::new).collect();
-    let narrowed =
-        on_cores(others.len(), stop, |i| narrow(&blocks[i], std::mem::take(&mut *others[i].lock())));
-    if narrowed.len() < blocks.len() {
+    if found.len() < lists.len() {
         return Err(Stopped);
     }
     let least = bar.get();
-    Ok(narrowed.into_iter().collect::<std::io::Result<Vec<_>>>().map(|narrowed| {
-        let rows = first.iter().chain(&narrowed).flatten().filter(|row| row.reaches(least));
-        let mut rows: Vec<u32> = rows.map(|row| row.row).collect();
+    Ok(found.into_iter().collect::<std::io::Result<Vec<_>>>().map(|found| {
+        let mut rows: Vec<u32> =
+            found.iter().flatten().filter(|row| row.reaches(least)).map(|row| row.row).collect();
         rows.sort_unstable();
         rows
     }))

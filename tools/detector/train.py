@@ -265,6 +265,7 @@ def options(ap):
     ap.add_argument("--freeze", type=int, default=0, help="how many of the lowest layers do not train")
     ap.add_argument("--format", choices=["measure", "bf16", "f32"], default="measure", help="of numbers on a CPU")
     ap.add_argument("--watch", type=int, default=0, help="passages with a side to look at each time; 0: the whole development split")
+    ap.add_argument("--share", action="append", default=[], metavar="SOURCE=SHARE", help="in place of the stage's own; 0: none of it")
     ap.add_argument("--limit", type=int, default=0, help="only so many groups of a source and so many dev rows: a trial")
 
 
@@ -297,6 +298,13 @@ def bf16_is_faster():
     return rate[torch.bfloat16] > rate[torch.float32]
 
 
+def shares_of(stage, changed):
+    shares = STAGE[stage] | {s: float(v) for s, v in (x.split("=") for x in changed)}
+    unknown = set(shares) - set(STAGE[1]) - set(STAGE[2])
+    assert not unknown, f"no such source: {unknown}"
+    return {s: v for s, v in shares.items() if v > 0}
+
+
 def trial(train, dev, limit):
     """A small part of everything, to see that it runs."""
     if not limit:
@@ -325,7 +333,7 @@ def main():
             init = a.init if stage == 1 else os.path.join(a.out, "stage1", "last.pt")
             part = a.first if stage == 1 else 1 - a.first
             a.minutes, a.steps = total[0] * part, round(total[1] * part)
-        shares = STAGE[stage]
+        shares = shares_of(stage, a.share)
         train, dev = trial(*select(rows, shares), a.limit)
         if "negated" in shares:
             train += negations(train)
