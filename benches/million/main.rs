@@ -340,6 +340,19 @@ fn measure(folder: &Path) -> Outcome<Ours> {
     let ratio = format!("{:.2}, {:.2}", dense_times.best / scanned.best, dense_times.median / scanned.median);
     report("  the search takes of that, best and p50", &ratio, "≤ .5");
     drop(bytes);
+    for probes in [8, 32, 128] {
+        let some = dense.clone().probing(probes);
+        let mut found = 0;
+        for query in &queries {
+            let exact = passages(&dense.nearest(query, 10, &stop)?);
+            let own = passages(&some.nearest(query, 10, &stop)?);
+            found += exact.iter().filter(|passage| own.contains(passage)).count();
+        }
+        let times = Times::of(queries.len(), |i| Ok(some.nearest(&queries[i], DEPTH, &stop)?))?;
+        let what = format!("  the nearest {probes} of {} lists, best / p50 / p99; recall@10", dense.lists());
+        let recall = found as f64 / (queries.len() * 10) as f64;
+        report(&what, &format!("{}; {recall:.3}", times.shown()), "");
+    }
     scans.sort_unstable_by(f64::total_cmp);
     report("  every f32 row read (pap-plus, cast-plus), p50", &format!("{:.0} ms", scans[compared / 2]), "");
     Ok(Ours { dense: dense_times, terms: term_times(&terms, &texts)? })

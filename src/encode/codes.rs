@@ -167,9 +167,8 @@ impl Codes {
         let read = self.read(0..axes_end(self.dimensions))?;
         let (skew, axes) =
             self.head.get_or_init(|| floats(read)).split_first().ok_or(std::io::ErrorKind::UnexpectedEof)?;
-        let along = |axis: &[f32]| {
-            axis.iter().zip(direction).map(|(a, x)| f64::from(*a) * f64::from(*x)).sum::<f64>()
-        };
+        let product = |(a, x): (&f32, &f32)| f64::from(*a) * f64::from(*x);
+        let along = |axis: &[f32]| axis.iter().zip(direction).map(product).sum();
         let turned: Vec<f64> = axes.chunks_exact(self.dimensions).map(along).collect();
         // Sums must fit into an i32.
         let most = (i32::MAX / 127 / self.dimensions.max(1) as i32).min(FINEST) as f32;
@@ -275,18 +274,23 @@ impl Codes {
         self.map.get(place).ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// The lists, nearest first: in order of the product of their rows' mean with a direction.
+    /// How many lists there are.
+    pub fn lists(&self) -> usize {
+        self.rows.div_ceil(LIST)
+    }
+
+    /// The `most` nearest lists, nearest first: in order of the product of their rows' mean with a direction.
     ///
     /// # Errors
     /// The codes are [`Damaged`].
-    pub fn nearest(&self, direction: &[f32]) -> std::io::Result<Vec<usize>> {
+    pub fn nearest(&self, direction: &[f32], most: usize) -> std::io::Result<Vec<usize>> {
         let near = |list| {
             let mean = self.read(parts(list, self.rows, self.dimensions).mean)?;
             Ok((list, (0..self.dimensions).map(|i| float(mean, i) * direction[i]).sum::<f32>()))
         };
-        let mut lists = (0..self.rows.div_ceil(LIST)).map(near).collect::<std::io::Result<Vec<_>>>()?;
+        let mut lists = (0..self.lists()).map(near).collect::<std::io::Result<Vec<_>>>()?;
         lists.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        Ok(lists.into_iter().map(|(list, _)| list).collect())
+        Ok(lists.into_iter().take(most).map(|(list, _)| list).collect())
     }
 }
 
@@ -405,18 +409,11 @@ mod tests {
 
     /// Rows of about one length, one with a single number, zeros, NaN, infinity.
     fn rows(dimensions: usize, long: f32) -> Vec<Vec<f32>> {
-        let mut seed = 7u32;
-        let mut next = || {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (seed >> 8) as f32 / (1 << 23) as f32 - 1.0
-        };
-        let mut rows: Vec<Vec<f32>> =
-            (0..100).map(|_| (0..dimensions).map(|_| next() * long).collect()).collect();
-        let mut alone = vec![0.0; dimensions];
-        alone[0] = long;
-        let others = [0.0, f32::NAN, f32::INFINITY].map(|x| vec![x; dimensions]);
-        rows.push(alone);
-        rows.extend(others);
+        let number = |i: usize| ((i * i * 7_919 + i * 1_048_573) % 100_003) as f32 / 50_001.5 - 1.0;
+        let row = |i: usize| (i * dimensions..(i + 1) * dimensions).map(|i| number(i) * long).collect();
+        let mut rows: Vec<Vec<f32>> = (0..100).map(row).collect();
+        rows.extend([0.0, 0.0, f32::NAN, f32::INFINITY].map(|x| vec![x; dimensions]));
+        rows[100][0] = long;
         rows
     }
 
@@ -430,18 +427,17 @@ mod tests {
             let file = folder.path().join("v.f32");
             fs::write(&file, bytes).unwrap();
             let place = folder.path().join("v.i8");
-            let axes = |_| Ok(turned(dimensions));
-            let codes = Codes::of(&filed(&file, dimensions), &place, rows.len(), axes).unwrap();
+            let (vectors, layout) = (filed(&file, dimensions), |_| Ok(layout(dimensions, rows.len())));
+            let codes = Codes::of(&vectors, &place, rows.len(), layout).unwrap();
             for query in rows.iter().take(20).chain(&self::rows(dimensions, 1.0)[..20]) {
                 let along = codes.direction(query, 0.0).unwrap();
-                let wide = codes.outlines(&along, 0..rows.len(), f32::NEG_INFINITY).unwrap();
-                let all = codes.narrow(&along, 0..rows.len(), wide.clone(), || f32::NEG_INFINITY).unwrap();
+                let wide = codes.outlines(&along, 0, f32::NEG_INFINITY).unwrap();
+                let all = codes.narrow(&along, 0, wide.clone(), || f32::NEG_INFINITY).unwrap();
                 assert_eq!((wide.len(), all.len()), (rows.len(), rows.len()));
                 let lengths = dot(query, query).sqrt() * long * (dimensions as f32).sqrt();
                 for (wide, narrow) in wide.iter().zip(&all) {
-                    let row = &rows[wide.row as usize];
-                    if row.iter().all(|x| x.is_finite()) {
-                        let product = dot(query, row);
+                    let product = dot(query, &rows[wide.row as usize]);
+                    if rows[wide.row as usize][0].is_finite() {
                         let bounds = [wide.low, narrow.low, product, narrow.high, wide.high];
                         assert!(narrow.low <= product && product <= narrow.high, "{bounds:?}");
                         assert!(wide.low <= product && narrow.high <= wide.high, "{bounds:?}");
@@ -461,18 +457,19 @@ mod tests {
         let (file, place) = (folder.path().join("v.f32"), folder.path().join("v.i8"));
         let codes = |first: u8| {
             fs::write(&file, (first..first + 48).collect::<Vec<u8>>()).unwrap();
-            Codes::of(&filed(&file, 4), &place, 3, |_| Ok(turned(4))).unwrap();
+            Codes::of(&filed(&file, 4), &place, 3, |_| Ok(layout(4, 3))).unwrap();
             fs::read(&place).unwrap()
         };
         let (one, other) = (codes(0), codes(1));
         assert!(one.len() == other.len() && one != other);
     }
 
-    /// Axes of length 1 that are perpendicular and lie along none of the numbers.
-    fn turned(dimensions: usize) -> Vec<f32> {
+    /// Axes of length 1 that are perpendicular and lie along none of the numbers; the last row comes first.
+    fn layout(dimensions: usize, rows: usize) -> Layout {
         let part = 2.0 / dimensions as f32;
         let every = (0..dimensions).flat_map(|i| (0..dimensions).map(move |j| (i, j)));
-        every.map(|(i, j)| f32::from(u8::from(i == j)) - part).collect()
+        let axes = every.map(|(i, j)| f32::from(u8::from(i == j)) - part).collect();
+        Layout { axes, order: (0..rows as u32).rev().collect() }
     }
 
     fn filed(path: &Path, dimensions: usize) -> Filed {
@@ -487,15 +484,15 @@ mod tests {
         fs::write(&file, (0..48).collect::<Vec<u8>>()).unwrap();
         let vectors = filed(&file, 4);
         fs::write(&place, b"cut short").unwrap();
-        Codes::of(&vectors, &place, 3, |_| Ok(turned(4))).unwrap();
+        Codes::of(&vectors, &place, 3, |_| Ok(layout(4, 3))).unwrap();
         let right = fs::read(&place).unwrap();
-        // The axes and what stands for the vectors, the block's head, the first numbers of sixteen rows in pairs, and what else is noted of three rows.
-        assert_eq!(right.len(), 128 + 64 + 16 * 2 + 3 * (16 + 3));
+        // The axes and what stands for the vectors, the list's head and mean, the first numbers of sixteen rows in pairs, and the rest of three rows.
+        assert_eq!(right.len(), 128 + 64 + 64 + 16 * 2 + 3 * (20 + 3));
         for at in 0..right.len() {
             let mut damaged = right.clone();
             damaged[at] ^= 1;
             fs::write(&place, damaged).unwrap();
-            Codes::of(&vectors, &place, 3, |_| Ok(turned(4))).unwrap();
+            Codes::of(&vectors, &place, 3, |_| Ok(layout(4, 3))).unwrap();
             assert_eq!(fs::read(&place).unwrap(), right);
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);

@@ -257,6 +257,36 @@ mod tests {
     use crate::vector::skew;
 
     #[test]
+    fn rows_that_are_near_lie_in_one_list_and_every_row_lies_in_one() {
+        // Four places in turn, each a little blurred.
+        let folder = tempfile::tempdir().unwrap();
+        let (path, rows) = (folder.path().join("v.f32"), 4 * LIST);
+        let place = |i: usize| [[3.0, 0.0], [0.0, 3.0], [-3.0, 0.0], [0.0, -3.0f32]][i % 4];
+        let row = |i: usize| place(i).map(|x| x + (i as f32).sin()).into_iter().chain([(i as f32).cos()]);
+        let bytes: Vec<u8> = (0..rows).flat_map(row).flat_map(f32::to_le_bytes).collect();
+        std::fs::write(&path, bytes).unwrap();
+        crate::storage::checked::sum_file(&path, &path).unwrap();
+        let layout = layout(&Filed::open(&path, 3).unwrap(), rows, 1).unwrap();
+        for list in layout.order.chunks(LIST) {
+            let strangers = list.iter().filter(|row| *row % 4 != list[0] % 4).count();
+            assert!(strangers < LIST / 20 && list.is_sorted(), "{strangers}");
+        }
+        let mut all = layout.order;
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..rows as u32));
+    }
+
+    #[test]
+    fn no_rows_and_equal_rows_make_a_tree() {
+        let equal = [1.0, 0.0].repeat(9);
+        for sample in [&[][..], &equal, &[f32::NAN; 4]] {
+            let tree = Tree::of(sample, 2, 5);
+            assert_eq!(tree.cuts.len(), 7);
+            assert!([[1.0, 0.0], [f32::NAN, 1.0]].iter().all(|row| tree.leaf(row) < 8));
+        }
+    }
+
+    #[test]
     fn the_first_axes_are_those_along_which_the_rows_differ() {
         // Rows in a plane of six dimensions, which no axis of theirs lies in.
         let (one, other) = ([1.0, 1.0, 0.0, 0.0, 1.0, 0.0f32], [0.0, 1.0, -1.0, 0.0, 0.0, 2.0f32]);

@@ -151,7 +151,7 @@ pub fn explain(setup: &Setup, list: &List, text: &str, at: PassageIx) -> Result<
     let mut explanations = Vec::new();
     for (i, step) in list.trace.steps.iter().enumerate() {
         match step {
-            Step::Expand(_) | Step::Project(_) => {}
+            Step::Expand(_) | Step::Project(_) | Step::Probe(_) => {}
             Step::Retrieve { by, queries, .. } => {
                 let merged = match list.trace.steps.get(i + 1) {
                     Some(Step::Merge { from }) => match from.get(&at) {

@@ -1,6 +1,7 @@
 //! A lane's list with the steps that made it, or the error if there is none.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::recipe::{Base, Diversify, Listwise, Mmr, Recipe, RunFile, Toward};
 use super::run_files::RunError;
 use crate::corpus::{Passage, PassageIx};
 use crate::encode::{EncodeError, Source};
-use crate::expand::{Cost, Expand, Expansion};
+use crate::expand::{Cost, Expand, Expansion, Form};
 use crate::project::Variant;
 use crate::remote::RemoteError;
 use crate::rerank::{Choice, Pick};
@@ -172,6 +173,40 @@ pub struct Trace {
     pub notes: Vec<String>,
 }
 
+/// A search of some lists of vectors, beside one of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probed {
+    /// How many lists were searched, and how many there are: none in small corpora, which are searched in full.
+    pub lists: (usize, usize),
+    /// How many of the first passages of the exact list were found.
+    pub found: usize,
+    /// How many these passages are.
+    pub of: usize,
+}
+
+impl Probed {
+    /// Compares the list of a search of so many lists, of all that there are, with the exact one.
+    pub fn new((probes, lists): (usize, usize), hits: &[Hit], exact: &[Hit]) -> Self {
+        const FIRST: usize = 10;
+        let first = &exact[..exact.len().min(FIRST)];
+        let found = first.iter().filter(|hit| hits.contains(hit)).count();
+        Probed { lists: (probes.min(lists), lists), found, of: first.len() }
+    }
+}
+
+impl fmt::Display for Probed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Probed { lists: (probes, lists), found, of } = self;
+        match lists {
+            0 => f.write_str("ivf: so few passages have no lists, and all of them were compared"),
+            _ => write!(
+                f,
+                "ivf: nprobe {probes} of {lists} lists; {found} of the {of} passages that an exact search puts first are found"
+            ),
+        }
+    }
+}
+
 /// One step of making a list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -179,6 +214,8 @@ pub enum Step {
     Expand(Arc<Expansion>),
     /// The query was projected.
     Project(Box<Projected>),
+    /// Some lists of vectors were searched.
+    Probe(Probed),
     /// A retriever was asked, once per query.
     Retrieve {
         /// The retriever.
@@ -348,6 +385,27 @@ impl Trace {
     pub fn expansion(&self) -> Option<&Expansion> {
         self.steps.iter().find_map(|step| match step {
             Step::Expand(expansion) => Some(expansion.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// The form in which the query was expanded, without the method's name, and the model that put the list in order; `None` if the methods
+    /// have one form only.
+    pub fn form(&self) -> Option<String> {
+        let described = self.expansion().map(Expansion::describe);
+        let expanded = described.and_then(|described| match described.split_once(", ") {
+            Some((_, form)) => Some(form.to_owned()),
+            None => (described == Form::QuestionAlone.to_string()).then_some(described),
+        });
+        let ordered = self.ordered_by().map(|model| format!("order by {model}"));
+        let forms: Vec<String> = expanded.into_iter().chain(ordered).collect();
+        (!forms.is_empty()).then(|| forms.join(", "))
+    }
+
+    /// The searches of some lists of vectors, where there are lists.
+    pub fn probed(&self) -> impl Iterator<Item = &Probed> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Probe(probed) if probed.lists.1 > 0 => Some(probed),
             _ => None,
         })
     }

@@ -41,7 +41,9 @@ pub use framing::{FramedList, Framing};
 pub use judge::{Judged, MANY, Shares};
 pub use judgments::Judgments;
 pub use learned::SparseMatch;
-pub use list::{LaneError, List, Lists, Point, Projected, Ranked, Ranking, Step, Stood, Trace, Wording};
+pub use list::{
+    LaneError, List, Lists, Point, Probed, Projected, Ranked, Ranking, Step, Stood, Trace, Wording,
+};
 pub use opening::{MODELS, Opening, SetupError, detector, model_threads, readers};
 pub use parts::sample_key;
 pub use query::{Depth, LaneQuery, Query};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::learned;
-use super::list::{LaneError, Lists, Retrieved, Step, Stood, Trace, Wording};
+use super::list::{LaneError, Lists, Probed, Retrieved, Step, Stood, Trace, Wording};
 use super::query::LaneQuery;
 use super::recipe::{Ask, Base, Recipe, RunFile, Switches};
 use super::setup::Setup;
@@ -97,14 +97,23 @@ fn by_vectors(
     let vectors = setup.vectors(recipe.model())?.ok_or(LaneError::NotEmbedded)?;
     let encoder = setup.encoder(recipe.model())?;
     let similarity = encoder.similarity();
-    let retriever = DenseRetriever::new(Arc::clone(&setup.corpus), encoder, vectors);
-    let search = |full: &[f32], projection: Option<&Projection>, _: &mut Trace| {
-        let Some(projection) = projection else { return Ok(retriever.nearest(full, depth, stop)?) };
-        let score = |passage: &[f32]| projection.score(&similarity.unit(passage));
-        Ok(match projection.direction().filter(|_| similarity == Similarity::Cosine) {
-            Some((direction, slack)) => retriever.best_along((&direction, slack), depth, stop, score)?,
-            None => retriever.best(depth, stop, score)?,
-        })
+    let exact = DenseRetriever::new(Arc::clone(&setup.corpus), encoder, vectors);
+    let search = |full: &[f32], projection: Option<&Projection>, trace: &mut Trace| {
+        let by = |retriever: &DenseRetriever| {
+            let Some(projection) = projection else { return retriever.nearest(full, depth, stop) };
+            let score = |passage: &[f32]| projection.score(&similarity.unit(passage));
+            match projection.direction().filter(|_| similarity == Similarity::Cosine) {
+                Some((direction, slack)) => retriever.best_along((&direction, slack), depth, stop, score),
+                None => retriever.best(depth, stop, score),
+            }
+        };
+        let Some(probes) = recipe.switches.ivf else { return Ok(by(&exact)?) };
+        let hits = by(&exact.clone().probing(probes))?;
+        // An exact search takes milliseconds, so each list is compared with it.
+        let probed = Probed::new((probes, exact.lists()), &hits, &by(&exact)?);
+        trace.note(probed.to_string());
+        trace.steps.push(Step::Probe(probed));
+        Ok(hits)
     };
     by_query_vectors(setup, recipe, query, expansion, depth, &search)
 }
@@ -216,7 +225,12 @@ fn fused(
         expand.filter(|expand| base.refuses_expansion(expand.kind).is_none())
     };
     let mut part = |base: Base| {
-        let switches = Switches { project: project(&base), expand: expand(&base), ..switches.clone() };
+        let switches = Switches {
+            project: project(&base),
+            expand: expand(&base),
+            ivf: switches.ivf.filter(|_| base.refuses_probing().is_none()),
+            ..switches.clone()
+        };
         retrieve(setup, &Recipe { base, switches }, query, lists, stop)
     };
     let parts = [part(Base::Bm25(Bm25::default()))?, part(Base::MiniLm)?];

@@ -267,6 +267,13 @@ fn step_json(step: &Step, ranking: &Ranking, k: usize) -> Value {
             "tokens": cost.tokens.map(|tokens| json!({"prompt": tokens.prompt, "reply": tokens.reply})),
             "picks": top().zip(order).map(|(ranked, was)| json!({"id": ranked.passage.id, "was": was + 1})).collect::<Vec<_>>(),
         }),
+        Step::Probe(probed) => json!({
+            "step": "ivf",
+            "nprobe": probed.lists.0,
+            "lists": probed.lists.1,
+            "found": probed.found,
+            "of": probed.of,
+        }),
         Step::Score { model, order, pool, .. } => json!({
             "step": "rerank",
             "model": model,

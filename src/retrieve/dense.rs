@@ -1,4 +1,4 @@
-//! Dense retrieval: the dot product of vectors, over every passage, exactly.
+//! Dense retrieval: the dot product of vectors, over every passage, exactly; or over the lists of passages that are nearest.
 //!
 //! In large corpora the codes come first: a quarter of every code, then more of those in reach. They bound each product, and
 //! every passage whose upper bound reaches the depth-th best lower bound is scored by its vector. No other can be among the best, so
@@ -17,7 +17,8 @@ const BATCH: usize = 8_192;
 /// The number of passages rescored between two checks of the stop.
 const AGAIN: usize = 256;
 
-/// Exact search by vectors.
+/// Search by vectors, exact unless it is [`probing`](DenseRetriever::probing).
+#[derive(Clone)]
 pub struct DenseRetriever {
     corpus: Arc<Corpus>,
     encoder: Arc<dyn Encoder>,
@@ -32,16 +33,16 @@ impl DenseRetriever {
         DenseRetriever { corpus, encoder, vectors, probes: usize::MAX }
     }
 
-    /// Searches only the lists of passages whose means are nearest to the query, as many as `probes` (`nprobe`): faster in large corpora, and not exact.
+    /// Searches only the lists of passages whose means are nearest to the query, as many as `probes` (`nprobe` of an inverted file; Jégou et
+    /// al., 2011): faster in large corpora, and no longer exact. Small corpora have no lists, and scores that need every vector none either.
     #[must_use]
     pub fn probing(self, probes: usize) -> Self {
         DenseRetriever { probes, ..self }
     }
 
-    fn lists(&self, codes: &Codes, direction: &[f32]) -> std::io::Result<Vec<usize>> {
-        let mut lists = codes.nearest(direction)?;
-        lists.truncate(self.probes);
-        Ok(lists)
+    /// How many lists there are; 0 in small corpora.
+    pub fn lists(&self) -> usize {
+        self.vectors.codes().map_or(0, Codes::lists)
     }
 
     /// Ranks the corpus by the dot product of each passage's vector with the query's.
@@ -65,10 +66,8 @@ impl DenseRetriever {
         score: impl Fn(&[f32]) -> f32 + Sync,
     ) -> Result<Vec<Hit>, RetrieveError> {
         let Some(codes) = self.vectors.codes() else { return self.best(depth, stop, score) };
-        let found = match codes
-            .direction(direction, slack)
-            .and_then(|along| Ok((along, self.lists(codes, direction)?)))
-        {
+        let along = codes.direction(direction, slack);
+        let found = match along.and_then(|along| Ok((along, codes.nearest(direction, self.probes)?))) {
             Ok((along, lists)) => candidates(codes, &along, &lists, depth, stop)?,
             Err(error) => Err(error),
         };
@@ -282,9 +281,31 @@ mod tests {
         let codes = coded.vectors.codes().unwrap();
         let along = codes.direction(&rows[2], 0.0).unwrap();
         let tenth = coded.nearest(&rows[2], 10, &Stop::never()).unwrap()[9].score;
-        let left = |block| codes.outlines(&along, block, tenth).unwrap().len();
-        let left: usize = codes.blocks().into_iter().map(left).sum();
+        let left = |list| codes.outlines(&along, list, tenth).unwrap().len();
+        let left: usize = (0..codes.lists()).map(left).sum();
         assert!(left < rows.len() / 2, "{left} of {}", rows.len());
+    }
+
+    #[test]
+    fn a_search_of_some_lists_ranks_the_passages_of_the_nearest_ones() {
+        let rows = rows(BATCH + 77);
+        let (_folder, [plain, coded]) = both(&rows);
+        let codes = coded.vectors.codes().unwrap();
+        assert_eq!((coded.lists(), plain.lists()), (3, 0));
+        for query in rows.iter().take(4) {
+            let all = plain.nearest(query, rows.len(), &Stop::never()).unwrap();
+            let along = codes.direction(query, 0.0).unwrap();
+            for probes in 1..=4 {
+                let near = codes.nearest(query, probes).unwrap();
+                let held =
+                    near.iter().flat_map(|list| codes.outlines(&along, *list, f32::NEG_INFINITY).unwrap());
+                let held: std::collections::HashSet<u32> = held.map(|row| row.row).collect();
+                let expected = all.iter().filter(|hit| held.contains(&hit.passage.0)).take(50);
+                let expected: Vec<Hit> = expected.copied().collect();
+                let found = coded.clone().probing(probes).nearest(query, 50, &Stop::never()).unwrap();
+                assert_eq!((found, near.len()), (expected, probes.min(3)));
+            }
+        }
     }
 
     #[test]

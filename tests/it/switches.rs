@@ -2,8 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use parallax::engine::{Explanation, LaneQuery, Lists, Opening, Ranking, Recipe, Setup, Step, explain, rank};
+use parallax::corpus::PassageIx;
+use parallax::engine::{
+    Explanation, LaneQuery, Lists, Opening, Probed, Ranking, Recipe, Setup, Step, explain, rank,
+};
 use parallax::question::Question;
+use parallax::retrieve::Hit;
 use parallax::work::Stop;
 use tempfile::TempDir;
 
@@ -34,6 +38,29 @@ fn a_lambda_of_one_and_a_weight_of_zero_change_nothing() {
             }
         }
     }
+}
+
+#[test]
+fn a_corpus_without_lists_of_vectors_is_searched_in_full_and_the_lane_says_so() {
+    let question = &SAMPLE.1.questions[0];
+    for base in ["minilm", "hybrid"] {
+        let probed = ranked(&format!("{base}+ivf@1"), question);
+        assert_eq!(order(&probed), order(&ranked(base, question)));
+        assert!(probed.trace.notes.iter().any(|note| note.contains("all of them were compared")));
+    }
+}
+
+#[test]
+fn a_search_of_some_lists_says_how_many_of_the_first_passages_it_found() {
+    let hit = |passage| Hit { passage: PassageIx(passage), score: 1.0 };
+    let exact: Vec<Hit> = (0..100).map(hit).collect();
+    let found: Vec<Hit> = [0, 1, 4, 9, 11, 12].map(hit).to_vec();
+    let probed = Probed::new((5, 3), &found, &exact);
+    assert_eq!(
+        probed.to_string(),
+        "ivf: nprobe 3 of 3 lists; 4 of the 10 passages that an exact search puts first are found"
+    );
+    assert_eq!(Probed::new((1, 3), &found[..1], &exact[..2]), Probed { lists: (1, 3), found: 1, of: 2 });
 }
 
 #[test]

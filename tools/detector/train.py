@@ -345,7 +345,9 @@ def main():
             print("starting from", init, "with", sum(k in old for k in own), "of", len(own), "weights", flush=True)
         groups = packed.groups_of(train, source)
         known = {s: shares[s] for s in groups}
-        epoch = len(groups["labels"]) * sum(known.values()) / known["labels"] if stage == 2 else sum(map(len, groups.values()))
+        epoch = sum(map(len, groups.values()))
+        if stage == 2 and "labels" in known:
+            epoch = len(groups["labels"]) * sum(known.values()) / known["labels"]
         lr = (a.lr or {384: 1.5e-4}.get(m.cfg["hidden_size"], 4e-5)) * (1 if stage == 1 else 0.5)
         fit(m, packed.Packed(train, tok, a.max_tokens, a.device, a.window), groups, shares, dev,
             packed.Packed(dev, tok, a.max_tokens, a.device, a.window), a, out, lr, epoch)

@@ -16,7 +16,7 @@ use crate::engine::sycophancy::{UNLIKE, WORDINGS};
 use crate::engine::{
     Depth, Lane, List, Lists, Outcome, Query, Recipe, Setup, Shares, Sycophancy, lane, rank_lanes, run,
 };
-use crate::expand::{Cost, Expansion, Form};
+use crate::expand::{Cost, Expansion};
 use crate::llm::Tokens;
 use crate::measure::trec::RunOrder;
 use crate::question::Question;
@@ -310,6 +310,8 @@ pub struct ListFacts {
     form: Option<String>,
     /// How many sentences a model copied for its expansion, and how many of them exactly.
     copied: (usize, usize),
+    /// How many of an exact search's first passages one of some lists of vectors found, and how many these are.
+    probed: (usize, usize),
     cost: Cost,
     took: Duration,
 }
@@ -320,8 +322,9 @@ impl ListFacts {
         let expansion = list.trace.expansion();
         ListFacts {
             notes: notes_of(list),
-            form: form_of(list),
+            form: list.trace.form(),
             copied: expansion.map(Expansion::copied).unwrap_or_default(),
+            probed: list.trace.probed().fold((0, 0), |sum, own| (sum.0 + own.found, sum.1 + own.of)),
             cost: list.trace.cost(),
             took,
         }
@@ -333,27 +336,17 @@ impl ListFacts {
 struct LaneCost {
     lists: usize,
     copied: (usize, usize),
+    probed: (usize, usize),
     cost: Cost,
     took: Duration,
 }
 
-/// The notes of one list: the writer of its expansion, and the fallbacks that ran.
+/// The notes of one list: the writer of its expansion, and the fallbacks that ran. What searches of some lists of vectors found is summed.
 fn notes_of(list: &List) -> BTreeSet<String> {
     let writer = list.trace.expansion().map(Expansion::describe);
-    writer.into_iter().chain(list.trace.notes.iter().cloned()).collect()
-}
-
-/// The form in which a list's query was expanded, without the method's name, and the model that put the list in order; `None` if the
-/// methods have one form only.
-fn form_of(list: &List) -> Option<String> {
-    let described = list.trace.expansion().map(Expansion::describe);
-    let expanded = described.and_then(|described| match described.split_once(", ") {
-        Some((_, form)) => Some(form.to_owned()),
-        None => (described == Form::QuestionAlone.to_string()).then_some(described),
-    });
-    let ordered = list.trace.ordered_by().map(|model| format!("order by {model}"));
-    let forms: Vec<String> = expanded.into_iter().chain(ordered).collect();
-    (!forms.is_empty()).then(|| forms.join(", "))
+    let summed: Vec<String> = list.trace.probed().map(ToString::to_string).collect();
+    let notes = list.trace.notes.iter().filter(|note| !summed.contains(note));
+    writer.into_iter().chain(notes.cloned()).collect()
 }
 
 /// The notes of all lanes, each with its questions: the writers of expansions, and the fallbacks that ran.
@@ -376,6 +369,7 @@ impl LaneNotes {
         *sum = LaneCost {
             lists: sum.lists + 1,
             copied: (sum.copied.0 + facts.copied.0, sum.copied.1 + facts.copied.1),
+            probed: (sum.probed.0 + facts.probed.0, sum.probed.1 + facts.probed.1),
             cost: sum.cost.plus(facts.cost),
             took: sum.took + facts.took,
         };
@@ -488,8 +482,16 @@ impl LaneNotes {
         })
     }
 
+    /// For lanes that search some lists of vectors, the recall.
+    fn probed(&self) -> impl Iterator<Item = String> {
+        self.costs.iter().filter(|(_, sum)| sum.probed.1 > 0).map(|(lane, LaneCost { probed, .. })| {
+            let share = share(probed.0 as f64 / probed.1 as f64);
+            format!("{lane}: {share} of the first passages of an exact search are found")
+        })
+    }
+
     /// All of them as lines.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.counted().into_iter().map(|note| note.to_string()).chain(self.copied())
+        self.counted().into_iter().map(|note| note.to_string()).chain(self.copied()).chain(self.probed())
     }
 }

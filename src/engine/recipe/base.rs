@@ -134,7 +134,18 @@ impl Base {
     pub fn refuses(&self, switches: &Switches) -> Option<&'static str> {
         let ask = switches.ask.and_then(|_| self.refuses_wordings());
         let project = switches.project.as_ref().and_then(|project| self.refuses_projection(project.variant));
-        ask.or(project).or_else(|| self.refuses_expansion(switches.expand.as_ref()?.kind))
+        let ivf = switches.ivf.and_then(|_| self.refuses_probing());
+        ask.or(project).or(ivf).or_else(|| self.refuses_expansion(switches.expand.as_ref()?.kind))
+    }
+
+    /// Why it cannot search some lists of vectors only; `None` if it can.
+    pub fn refuses_probing(&self) -> Option<&'static str> {
+        match self {
+            Base::MiniLm | Base::Custom(_) | Base::Hybrid => None,
+            Base::Bm25(_) | Base::Sparse(_) | Base::Late(_) | Base::Remote(_) | Base::Run(_) => Some(
+                "ivf searches lists of vectors that lie here, and this lane has none; try the MiniLM lane",
+            ),
+        }
     }
 
     /// Why it cannot be asked in other wordings; `None` if it can.

@@ -19,6 +19,8 @@ pub struct Switches {
     pub expand: Option<Expand>,
     /// The query projected toward one perspective.
     pub project: Option<Project>,
+    /// How many lists of vectors are searched, the nearest to the query; `None` for all of them, which is exact.
+    pub ivf: Option<usize>,
     /// Re-ranking. MMR and a diversifier exclude each other.
     pub rerank: Option<Rerank>,
 }
@@ -207,6 +209,8 @@ pub enum Toward {
 impl Switches {
     /// The default λ of MMR.
     pub const LAMBDA: f32 = 0.75;
+    /// How many lists are searched if no number is given.
+    pub const PROBES: usize = 32;
     /// The default λ of a diversifier: coverage counts as much as relevance.
     pub const BALANCE: f32 = 0.5;
 
@@ -232,6 +236,7 @@ impl Switches {
             ask: self.ask.or(others.ask),
             expand: self.expand.clone().or_else(|| others.expand.clone()),
             project: self.project.or_else(|| others.project.clone()),
+            ivf: self.ivf.or(others.ivf),
             rerank: self.rerank.or_else(|| others.rerank.clone()),
         }
     }
@@ -255,6 +260,7 @@ impl Switches {
             };
             title += &format!(" +{variant}{toward}");
         }
+        title += &self.ivf.map_or_else(String::new, |probes| format!(" +ivf {probes}"));
         match &self.rerank {
             Some(Rerank::Mmr(Mmr { lambda, sim, .. })) => {
                 let sim = sim.map_or_else(String::new, |name| format!(" by {name}"));
@@ -296,6 +302,9 @@ impl fmt::Display for Switches {
                 Toward::Perspective(i) => write!(f, "+{variant}@{}", i + 1)?,
                 Toward::Text(text) => write!(f, "+{variant}@={}", escaped(text))?,
             }
+        }
+        if let Some(probes) = self.ivf {
+            write!(f, "+ivf@{probes}")?;
         }
         match &self.rerank {
             Some(Rerank::Mmr(Mmr { lambda, norm, sim })) => {

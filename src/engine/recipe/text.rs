@@ -133,8 +133,9 @@ fn constants(options: &str) -> Result<Bm25, String> {
 }
 
 /// The names of switches that are offered for a wrong one.
-const SWITCHES: [&str; 15] = [
+const SWITCHES: [&str; 16] = [
     "ask",
+    "ivf",
     "mmr",
     "xquad",
     "pm2",
@@ -180,6 +181,12 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
             Some(_) => Err("one of mmr, xquad, pm2, listwise and rerank".into()),
         };
     }
+    if name == "ivf" {
+        return match switches.ivf.replace(probes(options)?) {
+            None => Ok(switches),
+            Some(_) => Err("one ivf@N".into()),
+        };
+    }
     if let Ok(kind) = name.parse::<Kind>() {
         return match switches.expand.replace(expand(kind, options)?) {
             None => Ok(switches),
@@ -195,7 +202,7 @@ fn switch(mut switches: Switches, text: &str) -> Result<Switches, String> {
             }
         }
         _ => Err(format!(
-            "a switch: ask@3, mmr@.75, xquad@.5, pm2@.5, listwise, rerank@NAME, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2 …; \
+            "a switch: ask@3, mmr@.75, xquad@.5, pm2@.5, listwise, rerank@NAME, perspectives, keqe, csqe@answers=0, rm3, grf, q2d, q2d-prf, pap@1, pap-plus@2, ivf@32 …; \
              found `{name}`{}",
             near(&name, SWITCHES)
         )),
@@ -255,6 +262,18 @@ fn ask(options: &str) -> Result<Ask, String> {
         }
     }
     Ok(own)
+}
+
+/// Reads how many lists are searched.
+fn probes(options: &str) -> Result<usize, String> {
+    match options.trim() {
+        "" => Ok(Switches::PROBES),
+        text => {
+            let probes = text.strip_prefix("nprobe=").unwrap_or(text).parse().ok();
+            let expected = || format!("how many lists to search (1 or more) after ivf@, found `{text}`");
+            probes.filter(|probes| *probes > 0).ok_or_else(expected)
+        }
+    }
 }
 
 fn listwise(options: &str) -> Result<Listwise, String> {
