@@ -27,21 +27,25 @@ pub mod search;
 pub mod table;
 pub(crate) mod verdicts;
 
-/// Measures the rates of running jobs.
+/// Measures the rates of running jobs, each from one of two moments on.
 #[derive(Default)]
-pub struct Rates(Vec<(Job, Instant, u64)>);
+pub struct Rates(Vec<(Job, [(Instant, u64); 2])>);
 
 impl Rates {
-    /// Describes the progress of a job, with its rate since this process began it.
+    /// Describes the progress of a job, with its rate in this process over the last 15 to 30 seconds.
     pub fn text(&mut self, progress: Progress, now: Instant) -> String {
-        let known =
-            self.0.iter().find(|(job, _, first)| *job == progress.job && *first <= progress.done).copied();
-        let (_, began, first) = known.unwrap_or_else(|| {
-            self.0.retain(|(job, ..)| *job != progress.job);
-            self.0.push((progress.job, now, progress.done));
-            (progress.job, now, progress.done)
+        const RECENT: Duration = Duration::from_secs(15);
+        let here = (now, progress.done);
+        self.0.retain(|(job, [_, (_, done)])| *job != progress.job || *done <= progress.done);
+        let at = self.0.iter().position(|(job, _)| *job == progress.job).unwrap_or_else(|| {
+            self.0.push((progress.job, [here; 2]));
+            self.0.len() - 1
         });
-        text(progress, progress.done - first, now - began)
+        let marks = &mut self.0[at].1;
+        if now - marks[1].0 >= RECENT {
+            *marks = [marks[1], here];
+        }
+        text(progress, progress.done - marks[0].1, now - marks[0].0)
     }
 }
 
@@ -78,14 +82,8 @@ pub fn text(progress: Progress, made: u64, took: Duration) -> String {
 /// Writes a number with commas: `36,012`.
 pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    let groups = digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok());
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// DejaVu Sans Mono, with only the glyphs that frames and plots need.

@@ -4,7 +4,10 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use parallax::report::Rates;
+use parallax::work::{Job, Progress};
 use serde_json::{Value, json};
 
 use crate::program::{Workspace, jsonl, tiny};
@@ -755,4 +758,23 @@ fn the_demo_file_of_pir_opens_in_the_explorer_with_its_gold_marked() {
     }
     let (code, _, error) = run(&["search", query, "--corpus", "demo.json:none"]);
     assert!(code == Some(2) && error.contains("claims, other"), "{error}");
+}
+
+#[test]
+fn a_rate_is_that_of_the_last_half_minute_and_begins_anew_with_the_job() {
+    let (mut rates, start) = (Rates::default(), Instant::now());
+    let mut at = |second: u64, done| {
+        let progress = Progress { job: Job::Pushing, done, total: 1_000_000 };
+        rates.text(progress, start + Duration::from_secs(second))
+    };
+    assert_eq!(at(0, 0), "pushing 0/1,000,000");
+    for second in 1..=40 {
+        assert!(at(second, second * 5_000).contains(" · 5,000/s · "), "{second}");
+    }
+    for second in 41..80 {
+        at(second, 200_000 + (second - 40) * 100);
+    }
+    assert_eq!(at(80, 204_000), "pushing 204,000/1,000,000 · 100/s · 132 min 40 s left");
+    assert_eq!(at(81, 5), "pushing 5/1,000,000");
+    assert_eq!(at(83, 25), "pushing 25/1,000,000 · 10/s · 1666 min 38 s left");
 }
