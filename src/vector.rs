@@ -224,6 +224,30 @@ fn abreast_with_avx512(codes: &[i8], query: &[i16], out: &mut [i32]) {
     }
 }
 
+/// What is known of a row's product with a direction.
+#[derive(Clone, Copy)]
+pub struct Outline {
+    /// The row's number.
+    pub row: u32,
+    /// Its place in its list.
+    pub at: usize,
+    /// Its lower bound, in exact arithmetic and in f32.
+    pub low: f32,
+    /// Its upper bound.
+    pub high: f32,
+    /// The product by the codes that were read so far.
+    pub middle: f32,
+    /// What rounding the first quarter can change.
+    pub error: f32,
+}
+
+impl Outline {
+    /// Whether the row can score so much; a bound that is no number excludes nothing.
+    pub fn reaches(&self, least: f32) -> bool {
+        self.high >= least || self.high.is_nan()
+    }
+}
+
 /// `scale · (step · product + error) + others · rest + slack` of each row: its upper bound.
 #[derive(Clone, Copy)]
 pub struct Reach {

@@ -349,7 +349,10 @@ fn measure(folder: &Path) -> Outcome<Ours> {
             found += exact.iter().filter(|passage| own.contains(passage)).count();
         }
         let times = Times::of(queries.len(), |i| Ok(some.nearest(&queries[i], DEPTH, &stop)?))?;
-        let what = format!("  the nearest {probes} of {} lists, best / p50 / p99; recall@10", dense.lists());
+        let what = format!(
+            "  the nearest {probes} of {} lists, best / p50 / p99; recall@10",
+            vectors.codes().map_or(0, parallax::encode::Codes::lists)
+        );
         let recall = found as f64 / (queries.len() * 10) as f64;
         report(&what, &format!("{}; {recall:.3}", times.shown()), "");
     }

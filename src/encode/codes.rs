@@ -8,10 +8,10 @@
 //! f32                            how far the axes are from being perpendicular and of length 1
 //! [dimensions × dimensions] f32  the axes, one a row
 //! 16 bytes                       what stands for the vectors ([`Summed::digest`]), then zeros up to a multiple of 64
-//! of every list of 4,096 rows:
+//! of every list of at most 4,096 rows, all but the last as long as each other:
 //!   f32 × 4                      the largest errors of a row's first quarter, of its second and of all after the first, as multiples of their scale;
 //!                                the length of the longest row with its error; then zeros up to 64 bytes
-//!   [dimensions] f32             the mean of its rows, then zeros up to a multiple of 64
+//!   [dimensions] f32             the sum of its finite rows by the number of rows, then zeros up to a multiple of 64
 //!   [rows] u32                   their numbers
 //!   [rows × first] i8            the first numbers of the turned row, divided by their scale and rounded, sixteen rows abreast; an odd width and a
 //!                                last group of fewer rows are filled up with zeros
@@ -39,13 +39,11 @@ use super::family::along;
 use crate::storage::checked::{Damaged, SUM, Summed, open_sum, open_unchecked, sum_file};
 use crate::storage::replace_with;
 use crate::vector::{
-    ABREAST, Reach, abreast, add_products, code, float, floats, highs, length, products_abreast, reaching,
-    rounding, scale, signed, skew, turning,
+    ABREAST, Outline, Reach, abreast, add_products, code, float, floats, highs, length, products_abreast,
+    reaching, rounding, scale, signed, skew, turning,
 };
 use crate::work::{Stop, on_cores};
 
-/// The rows of a list.
-pub(super) const LIST: usize = 4_096;
 /// What changes when the layout does.
 const FORMAT: &str = "codes in quarters, in lists of near rows";
 /// The largest integer of a query.
@@ -87,29 +85,6 @@ pub struct Direction {
     longest: f32,
 }
 
-/// What is known of a row's product with a direction.
-#[derive(Clone, Copy)]
-pub struct Outline {
-    /// The row's number.
-    pub row: u32,
-    /// Its place in its list.
-    at: usize,
-    /// Its lower bound, in exact arithmetic and in f32.
-    pub low: f32,
-    /// Its upper bound.
-    pub high: f32,
-    middle: f32,
-    /// What rounding the first quarter can change.
-    error: f32,
-}
-
-impl Outline {
-    /// Whether the row can score so much; a bound that is no number excludes nothing.
-    pub fn reaches(&self, least: f32) -> bool {
-        self.high >= least || self.high.is_nan()
-    }
-}
-
 /// Where the parts of a list lie.
 struct Parts {
     head: Range<usize>,
@@ -123,8 +98,8 @@ struct Parts {
 }
 
 impl Codes {
-    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or bound other vectors. `layout` is asked for axes of
-    /// which the first, as many as it is given, hold most of the rows' length.
+    /// Opens the codes of `rows` vectors, computing them if they are missing or damaged or bound other vectors. `layout` is given
+    /// how many of its first axes should hold most of the rows' length.
     ///
     /// # Errors
     /// The vectors cannot be read, or the codes cannot be written.
@@ -139,7 +114,7 @@ impl Codes {
             // SAFETY: the file is never written again once it has its final name.
             let map = unsafe { Mmap::map(&File::open(place)?) }?;
             let codes = Codes { map, sums, rows, dimensions, head: OnceLock::new() };
-            let size = parts(rows.saturating_sub(1) / LIST, rows, dimensions).further[1].end;
+            let size = parts(rows.saturating_sub(1) / per_list(rows), rows, dimensions).further[1].end;
             let whole = codes.sums.bytes() == size as u64 && codes.map.len() == size;
             let at = axes_end(dimensions)..axes_end(dimensions) + SUM;
             let own = whole && codes.read(at)? == vectors.sums.digest(FORMAT);
@@ -265,8 +240,10 @@ impl Codes {
         let [first, second, others, _] = along.lengths;
         let errors = [first * float(head, 0), second * float(head, 1), others * float(head, 2)];
         let longest = float(head, 3);
-        let finite = longest <= along.longest;
-        Ok((errors, if finite { along.slack * longest + f32::MIN_POSITIVE } else { f32::INFINITY }))
+        Ok((
+            errors,
+            if longest <= along.longest { along.slack * longest + f32::MIN_POSITIVE } else { f32::INFINITY },
+        ))
     }
 
     fn read(&self, place: Range<usize>) -> std::io::Result<&[u8]> {
@@ -276,7 +253,7 @@ impl Codes {
 
     /// How many lists there are.
     pub fn lists(&self) -> usize {
-        self.rows.div_ceil(LIST)
+        self.rows.div_ceil(per_list(self.rows))
     }
 
     /// The `most` nearest lists, nearest first: in order of the product of their rows' mean with a direction.
@@ -294,6 +271,13 @@ impl Codes {
     }
 }
 
+/// The rows of every list; the last may have less. One of few rows would be chosen too often, because means of few rows are longer.
+pub(super) fn per_list(rows: usize) -> usize {
+    const MOST: usize = 4_096;
+    let lists = rows.div_ceil(MOST).max(1);
+    rows.div_ceil(lists).next_multiple_of(ABREAST).max(ABREAST)
+}
+
 /// How many numbers are scanned of a row, how many are read next, and how many are left.
 fn quarters(dimensions: usize) -> [usize; 3] {
     let first = (dimensions / 4).max(1);
@@ -309,9 +293,9 @@ fn axes_end(dimensions: usize) -> usize {
 fn parts(list: usize, rows: usize, dimensions: usize) -> Parts {
     let [first, second, rest] = quarters(dimensions);
     let (first, mean) = (first.next_multiple_of(2), (dimensions * 4).next_multiple_of(LINE));
-    let held = LIST.min(rows - list * LIST);
+    let (most, held) = (per_list(rows), per_list(rows).min(rows - list * per_list(rows)));
     let mut at = (axes_end(dimensions) + SUM).next_multiple_of(LINE)
-        + list * (LINE + mean + LIST * (first + NOTES + second + rest));
+        + list * (LINE + mean + most * (first + NOTES + second + rest));
     let mut next = |bytes: usize| {
         at += bytes;
         at - bytes..at
@@ -331,7 +315,7 @@ fn parts(list: usize, rows: usize, dimensions: usize) -> Parts {
 /// Computes the codes and writes them. Two processes that do so at once write the same bytes on processors of one kind.
 fn write(vectors: &Filed, place: &Path, layout: &Layout) -> std::io::Result<()> {
     let dimensions = vectors.dimensions;
-    let lists: Vec<&[u32]> = layout.order.chunks(LIST).collect();
+    let lists: Vec<&[u32]> = layout.order.chunks(per_list(layout.order.len())).collect();
     replace_with(place, |file| {
         let mut head = skew(&layout.axes, dimensions).to_le_bytes().to_vec();
         head.extend(layout.axes.iter().flat_map(|x| x.to_le_bytes()));
@@ -423,10 +407,9 @@ mod tests {
             [1, 2, 3, 5, 7, 64, 384].into_iter().flat_map(|width| [1.0, 1e4, 1e-4, 1e-30].map(|x| (width, x)))
         {
             let (folder, rows) = (tempfile::tempdir().unwrap(), rows(dimensions, long));
+            let [file, place] = ["v.f32", "v.i8"].map(|name| folder.path().join(name));
             let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
-            let file = folder.path().join("v.f32");
             fs::write(&file, bytes).unwrap();
-            let place = folder.path().join("v.i8");
             let (vectors, layout) = (filed(&file, dimensions), |_| Ok(layout(dimensions, rows.len())));
             let codes = Codes::of(&vectors, &place, rows.len(), layout).unwrap();
             for query in rows.iter().take(20).chain(&self::rows(dimensions, 1.0)[..20]) {

@@ -35,7 +35,7 @@ mod vectors;
 pub(crate) use array::tokens;
 
 pub use card::Card;
-pub use codes::{Codes, Direction, Outline};
+pub use codes::{Codes, Direction};
 pub use corpus_vectors::{EmbedError, ImportError, embed};
 pub use custom::CustomEncoder;
 pub use encoder::{

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::array::Filed;
-use super::codes::{Codes, LIST, Layout};
+use super::codes::{Codes, Layout, per_list};
 use crate::corpus::PassageIx;
 use crate::storage::checked::Damaged;
 use crate::vector::{dot, floats, length, unit};
@@ -112,17 +112,18 @@ impl Vectors {
 fn layout(vectors: &Filed, rows: usize, most: usize) -> std::io::Result<Layout> {
     let dimensions = vectors.dimensions;
     let sample = sample(vectors, rows)?;
-    let tree = Tree::of(&sample, dimensions, rows.div_ceil(LIST));
-    let starts: Vec<usize> = (0..rows).step_by(LIST).collect();
+    let list = per_list(rows);
+    let tree = Tree::of(&sample, dimensions, rows.div_ceil(list));
+    let starts: Vec<usize> = (0..rows).step_by(list).collect();
     let leaves = on_cores(starts.len(), &Stop::never(), |i| {
-        let rows = vectors.rows(starts[i]..(starts[i] + LIST).min(rows))?;
+        let rows = vectors.rows(starts[i]..(starts[i] + list).min(rows))?;
         Ok(rows.chunks_exact(dimensions).map(|row| tree.leaf(row)).collect::<Vec<_>>())
     });
     let leaves = leaves.into_iter().collect::<std::io::Result<Vec<_>>>()?.concat();
     let mut order: Vec<u32> = (0..rows as u32).collect();
     order.sort_by_key(|row| leaves[*row as usize]);
     // Rows of one list are read in the order of the file.
-    order.chunks_mut(LIST).for_each(<[u32]>::sort_unstable);
+    order.chunks_mut(list).for_each(<[u32]>::sort_unstable);
     Ok(Layout { axes: axes(&sample, dimensions, most), order })
 }
 
@@ -144,8 +145,8 @@ fn sample(vectors: &Filed, rows: usize) -> std::io::Result<Vec<f32>> {
     Ok(out)
 }
 
-/// A binary tree that cuts the space in two at every node, where the rows of a sample differ most, into as many of them on either side.
-/// Rows with near leaves are near to each other.
+/// A binary tree that cuts the space in two at every node, where the rows of a sample differ most, with half of them on either side.
+/// Rows of one leaf are near to each other, and so mostly are those of the next.
 struct Tree {
     /// A direction and a threshold of every node; those of node i's children are at 2i + 1 and 2i + 2.
     cuts: Vec<(Vec<f32>, f32)>,
@@ -171,9 +172,10 @@ impl Tree {
 
     /// The leaf that a row falls into, from the left.
     fn leaf(&self, row: &[f32]) -> u32 {
-        let mut node = 0;
+        // The sample's rows have length 1.
+        let (mut node, length) = (0, dot(row, row).sqrt());
         while let Some((along, least)) = self.cuts.get(node) {
-            node = 2 * node + 1 + usize::from(dot(along, row) > *least);
+            node = 2 * node + 1 + usize::from(dot(along, row) > *least * length);
         }
         (node - self.cuts.len()) as u32
     }
@@ -260,16 +262,16 @@ mod tests {
     fn rows_that_are_near_lie_in_one_list_and_every_row_lies_in_one() {
         // Four places in turn, each a little blurred.
         let folder = tempfile::tempdir().unwrap();
-        let (path, rows) = (folder.path().join("v.f32"), 4 * LIST);
+        let (path, rows) = (folder.path().join("v.f32"), 4 * 4_096);
         let place = |i: usize| [[3.0, 0.0], [0.0, 3.0], [-3.0, 0.0], [0.0, -3.0f32]][i % 4];
         let row = |i: usize| place(i).map(|x| x + (i as f32).sin()).into_iter().chain([(i as f32).cos()]);
         let bytes: Vec<u8> = (0..rows).flat_map(row).flat_map(f32::to_le_bytes).collect();
         std::fs::write(&path, bytes).unwrap();
         crate::storage::checked::sum_file(&path, &path).unwrap();
         let layout = layout(&Filed::open(&path, 3).unwrap(), rows, 1).unwrap();
-        for list in layout.order.chunks(LIST) {
+        for list in layout.order.chunks(per_list(rows)) {
             let strangers = list.iter().filter(|row| *row % 4 != list[0] % 4).count();
-            assert!(strangers < LIST / 20 && list.is_sorted(), "{strangers}");
+            assert!(strangers < list.len() / 20 && list.is_sorted(), "{strangers}");
         }
         let mut all = layout.order;
         all.sort_unstable();

@@ -173,12 +173,12 @@ pub struct Trace {
     pub notes: Vec<String>,
 }
 
-/// A search of some lists of vectors, beside one of all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Searches of some lists of vectors, beside exact ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probed {
-    /// How many lists were searched, and how many there are: none in small corpora, which are searched in full.
+    /// How many lists were searched, and how many there are: none if all passages were compared.
     pub lists: (usize, usize),
-    /// How many of the first passages of the exact list were found.
+    /// How many of the first ten passages of each exact list were found.
     pub found: usize,
     /// How many these passages are.
     pub of: usize,
@@ -189,8 +189,14 @@ impl Probed {
     pub fn new((probes, lists): (usize, usize), hits: &[Hit], exact: &[Hit]) -> Self {
         const FIRST: usize = 10;
         let first = &exact[..exact.len().min(FIRST)];
-        let found = first.iter().filter(|hit| hits.contains(hit)).count();
+        let found = first.iter().filter(|hit| hits.iter().any(|own| own.passage == hit.passage)).count();
         Probed { lists: (probes.min(lists), lists), found, of: first.len() }
+    }
+
+    /// Both together; they chose from the same lists.
+    pub fn plus(self, other: Probed) -> Self {
+        let lists = (self.lists.0.max(other.lists.0), self.lists.1.max(other.lists.1));
+        Probed { lists, found: self.found + other.found, of: self.of + other.of }
     }
 }
 
@@ -198,10 +204,10 @@ impl fmt::Display for Probed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Probed { lists: (probes, lists), found, of } = self;
         match lists {
-            0 => f.write_str("ivf: so few passages have no lists, and all of them were compared"),
+            0 => f.write_str("ivf: all passages were compared, because there are no lists for this search"),
             _ => write!(
                 f,
-                "ivf: nprobe {probes} of {lists} lists; {found} of the {of} passages that an exact search puts first are found"
+                "ivf: nprobe {probes} of {lists} lists, {found} of {of} first passages of an exact search found"
             ),
         }
     }
@@ -402,12 +408,16 @@ impl Trace {
         (!forms.is_empty()).then(|| forms.join(", "))
     }
 
-    /// The searches of some lists of vectors, where there are lists.
-    pub fn probed(&self) -> impl Iterator<Item = &Probed> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Probe(probed) if probed.lists.1 > 0 => Some(probed),
-            _ => None,
-        })
+    /// The searches of some lists of vectors, together.
+    pub fn probed(&self) -> Option<Probed> {
+        let probed = |step: &Step| if let Step::Probe(probed) = step { Some(*probed) } else { None };
+        self.steps.iter().filter_map(probed).reduce(Probed::plus)
+    }
+
+    /// The notes that count, not those that [`Probed`] sums over questions.
+    pub fn own_notes(&self) -> impl Iterator<Item = &String> {
+        let summed = self.probed().filter(|probed| probed.lists.1 > 0).map(|probed| probed.to_string());
+        self.notes.iter().filter(move |note| Some(*note) != summed.as_ref())
     }
 
     /// The language model that put the list in order, if one did.

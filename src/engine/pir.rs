@@ -332,7 +332,7 @@ pub fn rank_by_lanes(
             own.push(match &full[lane].ranking {
                 Ok(list) => {
                     let impossible = list.trace.projected().is_some_and(|one| one.ran != one.asked);
-                    for note in list.trace.notes.iter().filter(|_| impossible) {
+                    for note in list.trace.own_notes().filter(|_| impossible) {
                         *degenerate.entry((lane, note.clone())).or_default() += 1;
                     }
                     positions(list)

@@ -61,6 +61,7 @@ fn ranked_list(
         _ => retrieve(setup, &recipe.retrieval(), query, lists, stop)?,
     };
     let mut trace = retrieved.trace.clone();
+    trace.probed().into_iter().for_each(|probed| trace.note(probed.to_string()));
     let hits = match &recipe.switches.rerank {
         None => retrieved.hits.clone(),
         Some(rerank) => {

@@ -11,7 +11,7 @@ use super::recipe::{Ask, Base, Recipe, RunFile, Switches};
 use super::setup::Setup;
 use super::wording::{PerspectiveQuery, expansion, for_terms, for_vectors, geometry, mean};
 use crate::corpus::PassageIx;
-use crate::encode::{Directions, Encoder, Instructed, Named, Similarity};
+use crate::encode::{Codes, Directions, Encoder, Instructed, Named, Similarity};
 use crate::expand::Expansion;
 use crate::project::Projection;
 use crate::question::wordings::texts_to_ask;
@@ -46,7 +46,15 @@ pub(super) fn retrieve(
         }
         Base::MiniLm | Base::Custom(_) => {
             let expansion = expansion(setup, recipe, query, lists, stop)?;
-            by_vectors(setup, recipe, query, expansion, lists.depth, stop)?
+            let mut own = by_vectors(setup, recipe, query, expansion, lists.depth, stop)?;
+            if let Some(probes) = recipe.switches.ivf {
+                let exact = Switches { ivf: None, ..recipe.switches.clone() };
+                let exact = Recipe { base: recipe.base.clone(), switches: exact };
+                let exact = retrieve(setup, &exact, query, lists, stop)?;
+                let probed = Probed::new((probes, lists_of(setup, recipe)?), &own.hits, &exact.hits);
+                own.trace.steps.push(Step::Probe(probed));
+            }
+            own
         }
         Base::Sparse(named) | Base::Late(named) => {
             let expansion = expansion(setup, recipe, query, lists, stop)?;
@@ -97,25 +105,25 @@ fn by_vectors(
     let vectors = setup.vectors(recipe.model())?.ok_or(LaneError::NotEmbedded)?;
     let encoder = setup.encoder(recipe.model())?;
     let similarity = encoder.similarity();
-    let exact = DenseRetriever::new(Arc::clone(&setup.corpus), encoder, vectors);
-    let search = |full: &[f32], projection: Option<&Projection>, trace: &mut Trace| {
-        let by = |retriever: &DenseRetriever| {
-            let Some(projection) = projection else { return retriever.nearest(full, depth, stop) };
-            let score = |passage: &[f32]| projection.score(&similarity.unit(passage));
-            match projection.direction().filter(|_| similarity == Similarity::Cosine) {
-                Some((direction, slack)) => retriever.best_along((&direction, slack), depth, stop, score),
-                None => retriever.best(depth, stop, score),
-            }
-        };
-        let Some(probes) = recipe.switches.ivf else { return Ok(by(&exact)?) };
-        let hits = by(&exact.clone().probing(probes))?;
-        // An exact search takes milliseconds, so each list is compared with it.
-        let probed = Probed::new((probes, exact.lists()), &hits, &by(&exact)?);
-        trace.note(probed.to_string());
-        trace.steps.push(Step::Probe(probed));
-        Ok(hits)
+    let retriever = DenseRetriever::new(Arc::clone(&setup.corpus), encoder, vectors);
+    let retriever = retriever.probing(recipe.switches.ivf.unwrap_or(usize::MAX));
+    let search = |full: &[f32], projection: Option<&Projection>, _: &mut Trace| {
+        let Some(projection) = projection else { return Ok(retriever.nearest(full, depth, stop)?) };
+        let score = |passage: &[f32]| projection.score(&similarity.unit(passage));
+        Ok(match projection.direction().filter(|_| similarity == Similarity::Cosine) {
+            Some((direction, slack)) => retriever.best_along((&direction, slack), depth, stop, score)?,
+            None => retriever.best(depth, stop, score)?,
+        })
     };
     by_query_vectors(setup, recipe, query, expansion, depth, &search)
+}
+
+/// How many lists of vectors a lane chooses from; none if it compares all passages anyway.
+fn lists_of(setup: &Setup, recipe: &Recipe) -> Result<usize, LaneError> {
+    let scales = recipe.switches.project.is_some()
+        && setup.encoder(recipe.model())?.similarity() != Similarity::Cosine;
+    let vectors = setup.vectors(recipe.model())?.ok_or(LaneError::NotEmbedded)?;
+    Ok(vectors.codes().filter(|_| !scales).map_or(0, Codes::lists))
 }
 
 /// Returns the list for a query's vector, by the projection if there is one.
@@ -271,10 +279,11 @@ fn many(
         };
         match number {
             0 => trace.extend(&part.trace),
-            // Their expansions cost replies too.
-            _ => trace
-                .steps
-                .extend(part.trace.steps.iter().filter(|step| matches!(step, Step::Expand(_))).cloned()),
+            // Their expansions cost replies too, and each search of some lists may miss passages.
+            _ => {
+                let kept = |step: &&Step| matches!(step, Step::Expand(_) | Step::Probe(_));
+                trace.steps.extend(part.trace.steps.iter().filter(kept).cloned());
+            }
         }
         parts.push(part);
     }

@@ -67,7 +67,8 @@ pub fn text(progress: Progress, made: u64, took: Duration) -> String {
         text.push_str(&format!("/{}", thousands(total)));
     }
     if made > 0 {
-        text.push_str(&format!(" · {}/s", thousands(rate as u64)));
+        let shown = if rate < 1.0 { format!("{rate:.1}") } else { thousands(rate as u64) };
+        text.push_str(&format!(" · {shown}/s"));
         if total > done && rate > 0.0 {
             let left = ((total - done) as f64 / rate).ceil() as u64;
             text.push_str(&match left / 60 {

@@ -34,15 +34,10 @@ impl DenseRetriever {
     }
 
     /// Searches only the lists of passages whose means are nearest to the query, as many as `probes` (`nprobe` of an inverted file; Jégou et
-    /// al., 2011): faster in large corpora, and no longer exact. Small corpora have no lists, and scores that need every vector none either.
+    /// al., 2011): faster in large corpora, and no longer exact. Small corpora have no lists; [`best`](Self::best) reads every vector all the same.
     #[must_use]
     pub fn probing(self, probes: usize) -> Self {
         DenseRetriever { probes, ..self }
-    }
-
-    /// How many lists there are; 0 in small corpora.
-    pub fn lists(&self) -> usize {
-        self.vectors.codes().map_or(0, Codes::lists)
     }
 
     /// Ranks the corpus by the dot product of each passage's vector with the query's.
@@ -291,7 +286,7 @@ mod tests {
         let rows = rows(BATCH + 77);
         let (_folder, [plain, coded]) = both(&rows);
         let codes = coded.vectors.codes().unwrap();
-        assert_eq!((coded.lists(), plain.lists()), (3, 0));
+        assert_eq!(codes.lists(), 3);
         for query in rows.iter().take(4) {
             let all = plain.nearest(query, rows.len(), &Stop::never()).unwrap();
             let along = codes.direction(query, 0.0).unwrap();

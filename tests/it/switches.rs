@@ -46,7 +46,7 @@ fn a_corpus_without_lists_of_vectors_is_searched_in_full_and_the_lane_says_so() 
     for base in ["minilm", "hybrid"] {
         let probed = ranked(&format!("{base}+ivf@1"), question);
         assert_eq!(order(&probed), order(&ranked(base, question)));
-        assert!(probed.trace.notes.iter().any(|note| note.contains("all of them were compared")));
+        assert!(probed.trace.notes.iter().any(|note| note.contains("all passages were compared")));
     }
 }
 
@@ -58,8 +58,9 @@ fn a_search_of_some_lists_says_how_many_of_the_first_passages_it_found() {
     let probed = Probed::new((5, 3), &found, &exact);
     assert_eq!(
         probed.to_string(),
-        "ivf: nprobe 3 of 3 lists; 4 of the 10 passages that an exact search puts first are found"
+        "ivf: nprobe 3 of 3 lists, 4 of 10 first passages of an exact search found"
     );
+    assert_eq!(probed.plus(probed), Probed { lists: (3, 3), found: 8, of: 20 });
     assert_eq!(Probed::new((1, 3), &found[..1], &exact[..2]), Probed { lists: (1, 3), found: 1, of: 2 });
 }
 

@@ -4,8 +4,10 @@
 
 A shard is an SQLite file (texts by FTS5) and a file of vectors, in FOLDER. A passage belongs to the shard that the CRC of its id names. As in
 OpenSearch, every shard ranks its own passages by its own document frequencies and sends its best, which are merged by score (query then
-fetch). Scores of texts are SQLite's BM25; nearest vectors are found by comparing all. What is acknowledged is on disk. `GET /_counts` has
-the number of requests of each kind and their bytes.
+fetch). What is acknowledged is on disk. `GET /_counts` has the number of requests of each kind and their bytes.
+
+What it does not stand in for: nearest vectors are found by comparing all, so agreement says nothing of HNSW's recall; texts are scored by one
+BM25 over title and text, SQLite's, with stop words and each query word once; passages can be found before `_refresh`.
 """
 
 import heapq
@@ -31,16 +33,17 @@ class Shard:
         self.db.execute("PRAGMA journal_mode = WAL")
         self.db.execute("CREATE TABLE IF NOT EXISTS docs (at INTEGER PRIMARY KEY, id TEXT UNIQUE, hash TEXT)")
         self.db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5(title, text, tokenize='porter')")
-        self.path, self.width, self.lock = os.path.join(folder, f"shard-{number}.f32"), None, threading.Lock()
+        self.path, self.rows, self.lock = os.path.join(folder, f"shard-{number}.f32"), None, threading.Lock()
         open(self.path, "ab").close()
-        self.rows = None
 
     def put(self, docs):
-        with self.lock, open(self.path, "r+b") as file:
+        # A transaction: what fails leaves nothing.
+        with self.lock, self.db, open(self.path, "r+b") as file:
             for id, doc in docs:
                 known = self.db.execute("SELECT at FROM docs WHERE id = ?", (id,)).fetchone()
                 at = known[0] if known else self.db.execute("SELECT coalesce(max(at), 0) + 1 FROM docs").fetchone()[0]
                 vector = np.array(doc["vector"], np.float32)
+                vector /= np.linalg.norm(vector)
                 file.seek((at - 1) * vector.nbytes)
                 file.write(vector.tobytes())
                 if known:
@@ -48,15 +51,20 @@ class Shard:
                 self.db.execute("REPLACE INTO docs VALUES (?, ?, ?)", (at, id, doc["hash"]))
                 self.db.execute("INSERT INTO texts (rowid, title, text) VALUES (?, ?, ?)", (at, doc["title"], doc["text"]))
             # The rows first: a document that is acknowledged has its vector.
+            file.flush()
             os.fsync(file.fileno())
-            self.db.commit()
-            self.width, self.rows = vector.size, None
+            self.rows = None
 
     def hash(self, id):
-        found = self.db.execute("SELECT hash FROM docs WHERE id = ?", (id,)).fetchone()
+        with self.lock:
+            found = self.db.execute("SELECT hash FROM docs WHERE id = ?", (id,)).fetchone()
         return found and found[0]
 
     def count(self):
+        with self.lock:
+            return self.counted()
+
+    def counted(self):
         return self.db.execute("SELECT count(*) FROM docs").fetchone()[0]
 
     def id(self, at):
@@ -72,12 +80,12 @@ class Shard:
 
     def by_vector(self, vector, size):
         with self.lock:
-            count = self.count()
+            count, width = self.counted(), len(vector)
             if not count:
                 return []
             if self.rows is None:
-                self.rows = np.memmap(self.path, np.float32, "r").reshape(-1, len(vector))[:count]
-            cosines = self.rows @ np.array(vector, np.float32)
+                self.rows = np.memmap(self.path, np.float32, "r", shape=(count, width))
+            cosines = self.rows @ np.array(vector, np.float32) / np.linalg.norm(vector)
             best = np.argpartition(-cosines, min(size, count) - 1)[:size]
             return [((1 + float(cosines[at])) / 2, self.id(at + 1)) for at in best]
 
@@ -85,7 +93,7 @@ class Shard:
 class Index:
     def __init__(self, folder):
         self.folder, self.place, self.counts = folder, os.path.join(folder, "mapping.json"), Counter()
-        self.shards = [Shard(folder, i) for i in range(SHARDS)]
+        self.shards, self.lock = [Shard(folder, i) for i in range(SHARDS)], threading.Lock()
         self.pool = ThreadPoolExecutor(SHARDS)
 
     def of(self, id):
@@ -94,15 +102,19 @@ class Index:
     def answer(self, verb, path, body):
         parts = path.split("?")[0].strip("/").split("/")
         name, what = parts[0], parts[1] if len(parts) > 1 else ""
-        self.counts[f"{verb} {what or '/'}"] += 1
-        self.counts[f"{verb} {what or '/'} bytes"] += len(body)
+        with self.lock:
+            self.counts[f"{verb} {what or '/'}"] += 1
+            self.counts[f"{verb} {what or '/'} bytes"] += len(body)
         if path == "/":
             return 200, {"version": {"distribution": "opensearch", "number": "double"}}
         if path == "/_counts":
             return 200, dict(self.counts) | {"there": sum(s.count() for s in self.shards)}
         if verb == "PUT":
-            with open(self.place, "w") as file:
+            with open(self.place + ".new", "w") as file:
                 json.dump(json.loads(body)["mappings"], file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(self.place + ".new", self.place)
             return 200, {"acknowledged": True}
         if not os.path.exists(self.place):
             return 404, {"error": {"type": "index_not_found_exception", "reason": f"no such index [{name}]"}, "status": 404}

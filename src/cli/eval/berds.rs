@@ -117,7 +117,7 @@ pub fn berds(common: &Common, args: &Eval, write: Option<&Path>) -> anyhow::Resu
         counted.push(Counted { text, questions: left_out.len() });
     }
     counted.extend(lane_notes.counted());
-    notes.extend(lane_notes.copied());
+    notes.extend(lane_notes.sums());
     if args.oracle {
         notes.push("(oracle): the same first 100 passages in the best order that the labels allow".into());
     }
@@ -239,7 +239,7 @@ pub fn coverage(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>> {
         notes: std::iter::once(
             "Cover: mean over the questions that reach it, as many as covered@100 says".to_owned(),
         )
-        .chain(lane_notes.copied())
+        .chain(lane_notes.sums())
         .collect(),
         counted: lane_notes.counted(),
         further: args.cost.then(|| lane_notes.cost_table(&lanes.recipes)).into_iter().collect(),

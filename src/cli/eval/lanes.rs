@@ -14,7 +14,8 @@ use crate::detect::{Fitted, LabelSource};
 use crate::engine::recipe::{Base, Mmr, Norm, Rerank};
 use crate::engine::sycophancy::{UNLIKE, WORDINGS};
 use crate::engine::{
-    Depth, Lane, List, Lists, Outcome, Query, Recipe, Setup, Shares, Sycophancy, lane, rank_lanes, run,
+    Depth, Lane, List, Lists, Outcome, Probed, Query, Recipe, Setup, Shares, Sycophancy, lane, rank_lanes,
+    run,
 };
 use crate::expand::{Cost, Expansion};
 use crate::llm::Tokens;
@@ -310,8 +311,7 @@ pub struct ListFacts {
     form: Option<String>,
     /// How many sentences a model copied for its expansion, and how many of them exactly.
     copied: (usize, usize),
-    /// How many of an exact search's first passages one of some lists of vectors found, and how many these are.
-    probed: (usize, usize),
+    probed: Probed,
     cost: Cost,
     took: Duration,
 }
@@ -324,7 +324,7 @@ impl ListFacts {
             notes: notes_of(list),
             form: list.trace.form(),
             copied: expansion.map(Expansion::copied).unwrap_or_default(),
-            probed: list.trace.probed().fold((0, 0), |sum, own| (sum.0 + own.found, sum.1 + own.of)),
+            probed: list.trace.probed().unwrap_or_default(),
             cost: list.trace.cost(),
             took,
         }
@@ -336,17 +336,15 @@ impl ListFacts {
 struct LaneCost {
     lists: usize,
     copied: (usize, usize),
-    probed: (usize, usize),
+    probed: Probed,
     cost: Cost,
     took: Duration,
 }
 
-/// The notes of one list: the writer of its expansion, and the fallbacks that ran. What searches of some lists of vectors found is summed.
+/// The notes of one list: the writer of its expansion, and the fallbacks that ran.
 fn notes_of(list: &List) -> BTreeSet<String> {
     let writer = list.trace.expansion().map(Expansion::describe);
-    let summed: Vec<String> = list.trace.probed().map(ToString::to_string).collect();
-    let notes = list.trace.notes.iter().filter(|note| !summed.contains(note));
-    writer.into_iter().chain(notes.cloned()).collect()
+    writer.into_iter().chain(list.trace.own_notes().cloned()).collect()
 }
 
 /// The notes of all lanes, each with its questions: the writers of expansions, and the fallbacks that ran.
@@ -369,7 +367,7 @@ impl LaneNotes {
         *sum = LaneCost {
             lists: sum.lists + 1,
             copied: (sum.copied.0 + facts.copied.0, sum.copied.1 + facts.copied.1),
-            probed: (sum.probed.0 + facts.probed.0, sum.probed.1 + facts.probed.1),
+            probed: sum.probed.plus(facts.probed),
             cost: sum.cost.plus(facts.cost),
             took: sum.took + facts.took,
         };
@@ -443,6 +441,8 @@ impl LaneNotes {
     pub fn take_sycophancy(&mut self, recipe: &Recipe, question: &Question, sycophancy: &Sycophancy) {
         let mut by_text: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (list, wording) in sycophancy.lists.iter().zip(WORDINGS) {
+            let sum = self.costs.entry(recipe.to_string()).or_default();
+            sum.probed = sum.probed.plus(list.trace.probed().unwrap_or_default());
             for text in notes_of(list) {
                 by_text.entry(text).or_default().push(wording);
             }
@@ -471,27 +471,25 @@ impl LaneNotes {
         self.notes.iter().map(note).collect()
     }
 
-    /// For lanes that copied sentences, the share of exact copies.
-    pub fn copied(&self) -> impl Iterator<Item = String> {
-        self.costs.iter().filter(|(_, sum)| sum.copied.0 > 0).map(|(lane, sum)| {
-            let (of, exact) = sum.copied;
-            let share = share(exact as f64 / of as f64);
-            format!(
-                "{lane}: {exact} of {of} copied sentences ({share}) stand in their passages word for word"
-            )
-        })
-    }
-
-    /// For lanes that search some lists of vectors, the recall.
-    fn probed(&self) -> impl Iterator<Item = String> {
-        self.costs.iter().filter(|(_, sum)| sum.probed.1 > 0).map(|(lane, LaneCost { probed, .. })| {
-            let share = share(probed.0 as f64 / probed.1 as f64);
-            format!("{lane}: {share} of the first passages of an exact search are found")
+    /// For lanes that copied sentences, the share of exact copies; for those that search some lists of vectors, what they found.
+    pub fn sums(&self) -> impl Iterator<Item = String> {
+        self.costs.iter().flat_map(|(lane, sum)| {
+            let of = |(part, all): (usize, usize)| share(part as f64 / all as f64);
+            let copied = (sum.copied.0 > 0).then(|| {
+                let ((of_all, exact), shown) = (sum.copied, of((sum.copied.1, sum.copied.0)));
+                format!("{lane}: {exact} of {of_all} copied sentences ({shown}) stand in their passages word for word")
+            });
+            let Probed { lists: (probes, lists), found, of: all } = sum.probed;
+            let probed = (lists > 0).then(|| {
+                let shown = of((found, all));
+                format!("{lane}: nprobe {probes} of {lists} lists, {shown} of the first ten passages of an exact search found")
+            });
+            copied.into_iter().chain(probed)
         })
     }
 
     /// All of them as lines.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        self.counted().into_iter().map(|note| note.to_string()).chain(self.copied()).chain(self.probed())
+        self.counted().into_iter().map(|note| note.to_string()).chain(self.sums())
     }
 }

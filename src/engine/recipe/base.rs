@@ -134,7 +134,12 @@ impl Base {
     pub fn refuses(&self, switches: &Switches) -> Option<&'static str> {
         let ask = switches.ask.and_then(|_| self.refuses_wordings());
         let project = switches.project.as_ref().and_then(|project| self.refuses_projection(project.variant));
-        let ivf = switches.ivf.and_then(|_| self.refuses_probing());
+        let ivf = switches.ivf.and_then(|_| {
+            let plus = switches.project.as_ref().map(|project| project.variant);
+            let plus = matches!(plus, Some(Variant::CastPlus | Variant::PapPlus));
+            let all = "pap-plus and cast-plus compare every passage, so ivf cannot choose among lists";
+            self.refuses_probing().or(plus.then_some(all))
+        });
         ask.or(project).or(ivf).or_else(|| self.refuses_expansion(switches.expand.as_ref()?.kind))
     }
 

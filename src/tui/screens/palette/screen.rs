@@ -114,7 +114,7 @@ fn actions(app: &App, below: Context, typed: &str) -> Vec<Entry> {
 }
 
 /// Endings that make a retriever a recipe; those that a retriever refuses are left out.
-const ENDINGS: [&str; 10] = [
+const ENDINGS: [&str; 11] = [
     "",
     "+mmr@.75",
     "+perspectives",
@@ -122,6 +122,7 @@ const ENDINGS: [&str; 10] = [
     "+csqe",
     "+rm3",
     "+pap@2",
+    "+ivf@32",
     "+xquad",
     "+pm2",
     "+rerank@ms-marco-minilm",
