@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::input::{InputError, excerpt, open_regular, read_at};
-use crate::storage::checked::{Summed, open_sum};
+use crate::storage::checked::{Summed, open_file};
 use crate::vector::floats;
 
 /// The limit of a header in bytes.
@@ -24,7 +24,8 @@ pub(super) struct Filed {
 
 impl Filed {
     pub fn open(path: &Path, dimensions: usize) -> std::io::Result<Self> {
-        Ok(Filed { sums: open_sum(path)?, file: File::open(path)?, dimensions })
+        let (sums, file) = open_file(path)?;
+        Ok(Filed { sums, file, dimensions })
     }
 
     /// The numbers of consecutive rows. Many threads can read at once.

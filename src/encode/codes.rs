@@ -45,7 +45,7 @@ use crate::vector::{
 use crate::work::{Stop, on_cores};
 
 /// What changes when the layout does.
-const FORMAT: &str = "codes in quarters, in lists of near rows";
+const FORMAT: &str = "codes in quarters, in lists of near rows, all of one length";
 /// The largest integer of a query.
 const FINEST: i32 = 2_047;
 /// The bytes of a row beside its codes: its number, two scales and two lengths.

@@ -313,6 +313,14 @@ pub fn open_sum(file: &Path) -> io::Result<Summed> {
     open_sums(file)?.pop().ok_or_else(|| Damaged::new(file, "its checksums name no file").into())
 }
 
+/// Opens a file and its checksums.
+///
+/// # Errors
+/// As for [`open_sums`].
+pub fn open_file(file: &Path) -> io::Result<(Summed, File)> {
+    Ok((open_sum(file)?, File::open(file)?))
+}
+
 /// Opens the checksums of `unit` and compares only names and lengths.
 ///
 /// # Errors

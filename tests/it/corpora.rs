@@ -777,5 +777,5 @@ fn a_rate_is_that_of_the_last_half_minute_and_begins_anew_with_the_job() {
     assert_eq!(at(80, 204_000), "pushing 204,000/1,000,000 · 100/s · 132 min 40 s left");
     assert_eq!(at(81, 5), "pushing 5/1,000,000");
     assert_eq!(at(83, 25), "pushing 25/1,000,000 · 10/s · 1666 min 38 s left");
-    assert!(at(113, 41).contains(" · 0.5/s · "));
+    assert!(at(181, 55).contains(" · 0.5/s · "));
 }
