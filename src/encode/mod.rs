@@ -10,8 +10,8 @@
 //! | `custom` | an encoder from a folder: its settings and tokenizer (`card`), its network (`family`) |
 //! | `reranker` | models that score a passage with a query |
 //! | `sparse` | learned sparse models: texts to weights of terms |
-//! | `vectors` | the vectors of a corpus |
-//! | `codes` | bytes that bound their dot products |
+//! | `vectors` | the vectors of a corpus, and in which order they are coded |
+//! | `codes` | bytes that bound their dot products, in lists of near ones |
 //! | `corpus_vectors`, `array` | vectors computed elsewhere |
 //!
 //! The vector of a text never depends on other texts.
