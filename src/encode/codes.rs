@@ -8,10 +8,10 @@
 //! f32                            how far the axes are from being perpendicular and of length 1
 //! [dimensions × dimensions] f32  the axes, one a row
 //! 16 bytes                       what stands for the vectors ([`Summed::digest`]), then zeros up to a multiple of 64
-//! of every list of at most 4,096 rows, all but the last as long as each other:
+//! of every list of at most 4,096 rows, all but the last of one length:
 //!   f32 × 4                      the largest errors of a row's first quarter, of its second and of all after the first, as multiples of their scale;
 //!                                the length of the longest row with its error; then zeros up to 64 bytes
-//!   [dimensions] f32             the sum of its finite rows by the number of rows, then zeros up to a multiple of 64
+//!   [dimensions] f32             the sum of its finite rows, divided by the number of rows; then zeros up to a multiple of 64
 //!   [rows] u32                   their numbers
 //!   [rows × first] i8            the first numbers of the turned row, divided by their scale and rounded, sixteen rows abreast; an odd width and a
 //!                                last group of fewer rows are filled up with zeros

@@ -27,7 +27,7 @@ pub mod search;
 pub mod table;
 pub(crate) mod verdicts;
 
-/// Measures the rates of running jobs, each from one of two moments on.
+/// Measures the rates of running jobs. Of each it knows two earlier moments; the rate counts from the first.
 #[derive(Default)]
 pub struct Rates(Vec<(Job, [(Instant, u64); 2])>);
 

@@ -779,3 +779,34 @@ fn a_rate_is_that_of_the_last_half_minute_and_begins_anew_with_the_job() {
     assert_eq!(at(83, 25), "pushing 25/1,000,000 · 10/s · 1666 min 38 s left");
     assert!(at(181, 55).contains(" · 0.5/s · "));
 }
+
+#[test]
+fn a_lane_of_some_lists_searches_these_alone_and_says_what_that_misses() {
+    let workspace = Workspace::new();
+    let rows = 8_200;
+    let line = |i| json!({"_id": format!("p{i:04}"), "text": format!("Passage {i}.")}).to_string() + "\n";
+    workspace.write("many.jsonl", (0..rows).map(line).collect::<String>());
+    let mut seed = 11u32;
+    let mut next = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    let numbers: Vec<f32> = (0..rows * 384).map(|_| next()).collect();
+    let file = workspace.files.path().join("many.npy");
+    fs::write(&file, npy(&numbers, 384)).unwrap();
+    workspace.run(&["corpus", "vectors", "many.jsonl", file.to_str().unwrap(), "--model", "minilm"]).good();
+    let lanes = ["minilm", "minilm+ivf@1", "minilm+ivf@3"];
+    let lanes: Vec<&str> = lanes.into_iter().flat_map(|lane| ["--lane", lane]).collect();
+    let asked = [&["search", "Should zoos be banned?", "--corpus", "many.jsonl", "-k", "10"], &lanes[..]];
+    let found = workspace.json(&asked.concat());
+    let of = |lane: usize| {
+        let lane = &found["lanes"][lane];
+        let hits = lane["hits"].as_array().unwrap().iter();
+        (hits.map(|hit| hit["id"].clone()).collect::<Vec<_>>(), lane["notes"].to_string())
+    };
+    let (exact, some, all) = (of(0), of(1), of(2));
+    assert!(some.1.contains("nprobe 1 of 3 lists") && !some.1.contains("10 of 10"), "{}", some.1);
+    assert!(exact.0 != some.0 && exact.0.iter().any(|id| some.0.contains(id)));
+    assert!(all.1.contains("nprobe 3 of 3 lists, 10 of 10 first passages"), "{}", all.1);
+    assert_eq!(all.0, exact.0);
+}
