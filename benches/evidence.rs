@@ -47,9 +47,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             };
             let all = sentences(&passage.text);
             let hit = |found: &Range<usize>| f64::from(u8::from(meets(found, &gold)));
-            let found = evidence(&detector, passage, statement, &Stop::never())?;
+            let opposite = question.both().map(|[one, other]| if statement == one { other } else { one });
+            let found = evidence(&detector, passage, statement, opposite, &Stop::never())?;
             let found = found.as_ref().map_or(0.0, |sentence| hit(&sentence.at));
-            let yes = detector.judge(passage, statement, &Stop::never())? >= detector.threshold();
+            let yes = supports(&detector, passage, statement, opposite)?;
             let near = nearest(&encoder, passage, statement, &all)?;
             let any = all.iter().map(&hit).sum::<f64>() / all.len() as f64;
             let shares = [(found, 1.0), (found, f64::from(u8::from(yes))), (hit(&near), 1.0), (any, 1.0)];
@@ -73,6 +74,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{row:<46} {:>10.3} {pairs:>4}   {:.3} to {:.3}", share.mean, share.low, share.high);
     }
     Ok(())
+}
+
+/// Whether the verdict on a statement, beside its opposite if it has one, is a yes.
+fn supports(
+    detector: &CrossEncoder,
+    passage: &Passage,
+    statement: &str,
+    opposite: Option<&str>,
+) -> Result<bool, Box<dyn Error>> {
+    let Some(opposite) = opposite else {
+        return Ok(detector.judge(passage, statement, &Stop::never())? >= detector.threshold());
+    };
+    let [own, other] = detector.read_both(passage, [statement, opposite], &Stop::never());
+    let decision = detector.rule().decide([&own?, &other?]);
+    Ok(decision.is_some_and(|decision| decision.outcome.supports(0) == Some(true)))
 }
 
 /// Whether most of the shorter one lies in the other: gold evidence may be a part of a sentence, or two.

@@ -1,12 +1,13 @@
 //! `parallax detect` judges pairs of passage and statement from a file; `parallax statements` turns questions into statements;
 //! `parallax prompts` prints the prompts for language models.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -15,20 +16,17 @@ use crate::assets::PROMPTS;
 use crate::cli::corpus::build_set;
 use crate::cli::options::{Common, Format};
 use crate::corpus::Passage;
-use crate::detect::Cache;
 use crate::detect::decision::truth;
-use crate::detect::{Choice, DetectError, Detector, Fitted, NO_SIDE, Predictions, cut, foreign};
+use crate::detect::{Cache, Choice, DetectError, Detector, Fitted, NO_SIDE, Predictions, cut, foreign};
 use crate::engine::{detector, model_threads, readers};
 use crate::expand::checked_statements;
 use crate::input::{Expected, InputError, Lines, check_output, lines, unquote};
 use crate::llm::{Job, Prompt, Prompts};
-use crate::question;
-use crate::question::sources::Material;
+use crate::question::{self, sources::Material};
 use crate::report::decisions::{Judge, against_labels};
 use crate::report::plot::png;
-use crate::report::safe;
-use crate::report::safe::line;
-use crate::report::verdicts::{self, Compared, Judged, Pair};
+use crate::report::safe::{self, line};
+use crate::report::verdicts::{self, Compared, Judged, Pair, read_together};
 use crate::storage::replace;
 use crate::work::{Stop, on_all};
 
@@ -346,25 +344,31 @@ fn judged(
     pairs: &[Pair],
     price: Option<Price>,
 ) -> anyhow::Result<Judged> {
-    let (done, progress, stop) = (AtomicUsize::new(0), Mutex::new(safe::stderr()), Stop::never());
+    let (done, stop) = (AtomicUsize::new(0), Stop::never());
     let threads = match detector.at_once() {
         Some(at_once) => rayon::ThreadPoolBuilder::new().num_threads(at_once).build()?,
         None => model_threads()?,
     };
     announce(detector.as_ref(), cache, pairs, price)?;
-    let readings = on_all(&threads, pairs.len(), &stop, |i| {
-        let reading = cache.read(detector.as_ref(), &pairs[i].passage, &pairs[i].statement, &stop);
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if done.is_multiple_of(500)
-            && let Ok(mut out) = progress.lock()
-        {
+    let rows = read_together(pairs, |both| detector.reads_both(both));
+    let read = on_all(&threads, rows.len(), &stop, |i| {
+        let statement = |row: &usize| pairs[*row].statement.as_str();
+        let (detector, passage) = (detector.as_ref(), &pairs[rows[i][0]].passage);
+        let read = match rows[i].as_slice() {
+            [one, other] => cache.read_both(detector, passage, [one, other].map(statement), &stop).to_vec(),
+            all => vec![cache.read(detector, passage, statement(&all[0]), &stop)],
+        };
+        let before = done.fetch_add(read.len(), Ordering::Relaxed);
+        let done = before + read.len();
+        if before / 500 < done / 500 {
             // A failure to print progress does not stop the command.
-            let _ = writeln!(out, "judged {done}/{}", pairs.len());
+            let _ = writeln!(safe::stderr(), "judged {done}/{}", pairs.len());
         }
-        reading
+        read
     });
+    let read: BTreeMap<usize, _> = rows.into_iter().flatten().zip(read.into_iter().flatten()).collect();
     let usage = detector.usage();
-    let judged = Judged::of(detector, pairs, &readings);
+    let judged = Judged::of(detector, pairs, &read.into_values().collect::<Vec<_>>());
     if let Some(note) = usage.or_else(|| judged.sources.words()) {
         writeln!(safe::stderr(), "parallax: {note}")?;
     }

@@ -1,7 +1,8 @@
-//! The built-in detector: a cross-encoder that reads passage and statement together, and the built-in encoder's cosine of the two,
-//! which is better at recognising the topic.
+//! The built-in detector: a cross-encoder that reads a passage together with one statement or with two opposite ones, and the built-in
+//! encoder's cosine of passage and statement, which is better at recognising the topic. Two statements cost little more than one: the passage is most
+//! of the tokens.
 //!
-//! Its properties are in files next to the weights: `detector.json` (name, longest input, inputs of the graph), `joint.json`
+//! Its properties are in files next to the weights: `detector.json` (name, longest input), `joint.json`
 //! (windows, the decision's parameters and test results) and its tokenizer.
 
 use std::num::NonZeroUsize;
@@ -12,8 +13,8 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use tokenizers::{Encoding, Tokenizer};
 
-use super::decision::DetectError;
-use super::detector::Detector;
+use super::decision::{DetectError, Logits};
+use super::detector::{Both, Detector};
 use super::rule::{Reading, Rule, Window};
 use super::text::{Frame, STATEMENT, reserved, text};
 use crate::assets;
@@ -31,9 +32,6 @@ pub struct Card {
     pub name: String,
     /// The most tokens in one input, passage and statement together.
     pub max_tokens: usize,
-    /// The inputs of the graph, in the order tokens, mask, segments.
-    #[serde(default = "all_inputs")]
-    pub inputs: Vec<String>,
     /// Whether it is no better than plain cosine on a test set of unseen topics, or too often on the wrong side.
     #[serde(default)]
     pub experimental: bool,
@@ -46,20 +44,18 @@ fn tokenizer() -> Result<&'static Tokenizer, DetectError> {
     READ.get_or_init(read).as_ref().map_err(|error| DetectError::Model(error.clone()))
 }
 
+/// The inputs of the graph, as [`Frame::row`] makes them.
+const INPUTS: [&str; 3] = ["input_ids", "position_ids", "owners"];
+
 /// The detector's graph, read once.
-fn graph(card: &Card) -> Result<&'static Graph, DetectError> {
+fn graph() -> Result<&'static Graph, DetectError> {
     static READ: OnceLock<Result<Graph, EncodeError>> = OnceLock::new();
-    let inputs: Vec<&str> = card.inputs.iter().map(String::as_str).collect();
-    let read = READ.get_or_init(|| Graph::builtin(assets::DETECTOR, &inputs));
+    let read = READ.get_or_init(|| Graph::builtin(assets::DETECTOR, &INPUTS));
     read.as_ref().map_err(|error| error.clone().into())
 }
 
-fn all_inputs() -> Vec<String> {
-    ["input_ids", "attention_mask", "token_type_ids"].map(String::from).into()
-}
-
-/// The part of the key that says how a long passage is read.
-const READ: &[u8] = b"logits and a cosine for every window";
+/// The part of the key that says how a passage is read.
+const READ: &[u8] = b"logits and a cosine for every window; two statements in one row";
 
 /// The number of cached vectors; a question has a few hundred passages.
 const HELD: NonZeroUsize = NonZeroUsize::new(2_048).unwrap();
@@ -156,9 +152,9 @@ impl CrossEncoder {
         }
         let hash = hash.finalize().to_hex();
         let tokenizer = tokenizer()?;
-        let frame = Frame::of(tokenizer).map(Frame::in_segments);
+        let frame = Frame::of(tokenizer);
         Ok(CrossEncoder {
-            graph: graph(&card)?,
+            graph: graph()?,
             cosines: Cosines::new()?,
             tokenizer,
             frame: frame
@@ -191,47 +187,30 @@ impl CrossEncoder {
         Ok(self.tokenizer.encode(text, false).map_err(EncodeError::from)?)
     }
 
-    fn logits(&self, passage: &[u32], statement: &[u32]) -> Result<[f32; 3], DetectError> {
-        let (ids, kinds) = self.frame.around(passage, statement);
-        let row = |numbers: &[u32]| numbers.iter().map(|id| *id as i32).collect::<Vec<i32>>();
-        let rows: Vec<Vec<i32>> = self
-            .card
-            .inputs
-            .iter()
-            .map(|name| match name.as_str() {
-                "attention_mask" => vec![1; ids.len()],
-                "token_type_ids" => row(&kinds),
-                _ => row(&ids),
-            })
-            .collect();
-        let logits = self.graph.run(&rows)?;
-        logits.try_into().map_err(|_| DetectError::Model("the graph did not return three classes".into()))
-    }
-}
-
-impl Detector for CrossEncoder {
-    fn key(&self) -> &str {
-        &self.key
-    }
-
-    fn rule(&self) -> &Rule {
-        &self.rule
-    }
-
-    fn experimental(&self) -> bool {
-        self.card.experimental
-    }
-
-    fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
-        let read = text(passage)?;
-        let about = self.tokens(statement)?;
-        let about = &about.get_ids()[..about.len().min(STATEMENT)];
-        if about.is_empty() {
-            return Err(DetectError::Empty("statement"));
+    /// The logits of a passage with each of its statements, of which there are one or two.
+    fn logits(&self, passage: &[u32], statements: &[&[u32]]) -> Result<Vec<Logits>, DetectError> {
+        let (shape, numbers) = self.graph.numbers::<2>(&self.frame.row(passage, statements))?;
+        if shape != [statements.len(), 3] {
+            return Err(DetectError::Model("the graph did not return three classes a statement".into()));
         }
+        Ok(numbers.chunks_exact(3).map(|z| [z[0], z[1], z[2]]).collect())
+    }
+
+    /// Reads a passage with one statement or with two, window by window.
+    fn read_with(
+        &self,
+        passage: &Passage,
+        statements: &[&str],
+        stop: &Stop,
+    ) -> Result<Vec<Reading>, DetectError> {
+        let read = text(passage)?;
+        let about =
+            statements.iter().map(|statement| self.tokens(statement)).collect::<Result<Vec<_>, _>>()?;
+        let about: Vec<&[u32]> = about.iter().map(|all| &all.get_ids()[..all.len().min(STATEMENT)]).collect();
+        let longest = about.iter().map(|ids| ids.len()).max().unwrap_or_default();
         let room = self.card.max_tokens.saturating_sub(self.frame.len());
-        let room = room - reserved(about.len(), room);
-        let mut seen = Vec::new();
+        let room = room - reserved(longest, room);
+        let mut seen = vec![Vec::new(); statements.len()];
         // Windows of sentences share the cosine of the whole passage; windows of tokens have their own.
         let of_all = self.rule.windows.is_some();
         let parts = self.rule.windows.as_ref().map_or_else(|| vec![read.clone()], |how| how.cut(&read));
@@ -253,11 +232,61 @@ impl Detector for CrossEncoder {
                     part.get(offsets[window.start].0..offsets[window.end - 1].1).unwrap_or(&part)
                 };
                 self.cosines.prepare(near)?;
-                let logits = self.logits(&encoded.get_ids()[window.clone()], about)?;
-                seen.push(Window { logits, cosine: self.cosines.of(near, statement)? });
+                let logits = self.logits(&encoded.get_ids()[window.clone()], &about)?;
+                for ((seen, logits), statement) in seen.iter_mut().zip(logits).zip(statements) {
+                    seen.push(Window { logits, cosine: self.cosines.of(near, statement)? });
+                }
             }
         }
-        Reading::new(seen)
+        seen.into_iter().map(Reading::new).collect()
+    }
+
+    /// Whether a statement has anything to read.
+    fn says_something(&self, statement: &str) -> Result<(), DetectError> {
+        if self.tokens(statement)?.is_empty() { Err(DetectError::Empty("statement")) } else { Ok(()) }
+    }
+}
+
+impl Detector for CrossEncoder {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    fn experimental(&self) -> bool {
+        self.card.experimental
+    }
+
+    fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
+        text(passage)?;
+        self.says_something(statement)?;
+        Ok(self.read_with(passage, &[statement], stop)?.swap_remove(0))
+    }
+
+    fn reads_both(&self, statements: [&str; 2]) -> bool {
+        statements.iter().all(|statement| self.says_something(statement).is_ok())
+    }
+
+    fn read_both(&self, passage: &Passage, statements: [&str; 2], stop: &Stop) -> Both {
+        if !self.reads_both(statements) {
+            return statements.map(|statement| self.read(passage, statement, stop));
+        }
+        // In one order whichever way round they come, so that sums have the same last bit.
+        let [mut first, mut second] = statements;
+        let turned = first > second;
+        if turned {
+            std::mem::swap(&mut first, &mut second);
+        }
+        match self.read_with(passage, &[first, second], stop) {
+            Ok(mut all) => {
+                let (last, one) = (all.swap_remove(1), all.swap_remove(0));
+                if turned { [Ok(last), Ok(one)] } else { [Ok(one), Ok(last)] }
+            }
+            Err(error) => [Err(error.clone()), Err(error)],
+        }
     }
 }
 

@@ -294,6 +294,17 @@ pub enum By {
     Human,
 }
 
+/// The judgment that counts for a passage and a statement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// Whether the passage supports the statement. `None` if it takes a side, but it is unclear which.
+    pub supports: Option<bool>,
+    /// The probability, if a model gave it.
+    pub p: Option<f32>,
+    /// The source of the judgment.
+    pub by: By,
+}
+
 /// Which labels count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LabelSource {

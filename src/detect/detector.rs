@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::calibration::Calibration;
 use super::decision::DetectError;
@@ -15,6 +15,9 @@ use crate::corpus::Passage;
 use crate::encode::registry::Source;
 use crate::input::{self, BadLine, Expected, InputError, SMALL, read_regular_text};
 use crate::work::Stop;
+
+/// What was read of a passage with two opposite statements.
+pub type Both = [Result<Reading, DetectError>; 2];
 
 /// A model that judges whether a passage supports a statement.
 pub trait Detector: Send + Sync {
@@ -27,6 +30,17 @@ pub trait Detector: Send + Sync {
     /// # Errors
     /// The passage or the statement is empty, the model failed, or `stop` was set.
     fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError>;
+    /// Whether it reads a passage with these two opposite statements together, so that what it reads of one depends on the other.
+    fn reads_both(&self, _statements: [&str; 2]) -> bool {
+        false
+    }
+    /// Reads a passage with two opposite statements: together, or, where it cannot do that, one by one. Their order makes no difference.
+    ///
+    /// # Errors
+    /// As [`Detector::read`], of each statement.
+    fn read_both(&self, passage: &Passage, statements: [&str; 2], stop: &Stop) -> Both {
+        statements.map(|statement| self.read(passage, statement, stop))
+    }
     /// The lowest probability of a single statement that counts as support.
     fn threshold(&self) -> f32 {
         self.rule().threshold
@@ -61,6 +75,40 @@ pub trait Detector: Send + Sync {
     /// As [`Detector::read`].
     fn judge(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<f32, DetectError> {
         Ok(self.rule().single(&self.read(passage, statement, stop)?))
+    }
+}
+
+/// Where the probabilities of a language model come from: how many from its tokens, and how many from its words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sources {
+    /// Readings of tokens.
+    pub from_tokens: usize,
+    /// Readings of words.
+    pub from_words: usize,
+}
+
+impl Sources {
+    /// Counts readings under their detector's rule; none count unless it is a language model's.
+    pub fn of<'r>(rule: &Rule, readings: impl Iterator<Item = &'r Reading>) -> Self {
+        let mut sources = Sources::default();
+        readings.filter(|_| rule.of_replies).for_each(|reading| sources.add(reading));
+        sources
+    }
+
+    /// Counts one more reading of a language model.
+    pub fn add(&mut self, reading: &Reading) {
+        let count = if reading.is_in_words() { &mut self.from_words } else { &mut self.from_tokens };
+        *count += 1;
+    }
+
+    /// Says where they come from; `None` if there are none.
+    pub fn words(&self) -> Option<String> {
+        match (self.from_tokens, self.from_words) {
+            (0, 0) => None,
+            (_, 0) => Some("probabilities from tokens".into()),
+            (0, _) => Some("probabilities from words".into()),
+            (tokens, words) => Some(format!("probabilities from tokens ({tokens}) and from words ({words})")),
+        }
     }
 }
 
@@ -292,11 +340,22 @@ impl Detector for Refitted {
     fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
         self.inner.read(passage, statement, stop)
     }
+
+    fn reads_both(&self, statements: [&str; 2]) -> bool {
+        self.inner.reads_both(statements)
+    }
+
+    fn read_both(&self, passage: &Passage, statements: [&str; 2], stop: &Stop) -> Both {
+        self.inner.read_both(passage, statements, stop)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::detect::{Cache, EnglishOnly};
 
     #[test]
     fn a_choice_is_read_back_and_a_wrong_one_is_refused_with_what_was_expected() {
@@ -348,5 +407,66 @@ mod tests {
         assert!(read(&odd).unwrap_err().contains("from 0 to 1"));
         let high = "{\"threshold\": 1.5, \"labels\": 3, \"detector\": \"d\"}";
         assert!(read(high).unwrap_err().contains("from 0 to 1"));
+    }
+
+    /// Reads both statements together: each reading holds what the other statement is.
+    struct Beside(AtomicUsize, Rule);
+
+    impl Detector for Beside {
+        fn key(&self) -> &str {
+            "beside"
+        }
+        fn rule(&self) -> &Rule {
+            &self.1
+        }
+        fn read(&self, _: &Passage, _: &str, _: &Stop) -> Result<Reading, DetectError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Reading::of(0.5))
+        }
+        fn reads_both(&self, statements: [&str; 2]) -> bool {
+            !statements.contains(&"")
+        }
+        fn read_both(&self, _: &Passage, statements: [&str; 2], _: &Stop) -> Both {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let beside = |other: &str| Ok(Reading::of(other.len() as f32 / 10.0));
+            [beside(statements[1]), beside(statements[0])]
+        }
+    }
+
+    #[test]
+    fn what_is_read_beside_another_statement_is_cached_apart_in_either_order() {
+        let cache = Cache::in_memory().unwrap();
+        let (detector, passage) = (Beside(AtomicUsize::new(0), Rule::default()), Passage::default());
+        let both = |statements| cache.read_both(&detector, &passage, statements, &Stop::never());
+        let alone = |statement| cache.read(&detector, &passage, statement, &Stop::never());
+        assert_eq!(alone("a"), Ok(Reading::of(0.5)));
+        for _ in 0..2 {
+            assert_eq!(both(["a", "bb"]), [Ok(Reading::of(0.2)), Ok(Reading::of(0.1))]);
+            assert_eq!(both(["bb", "a"]), [Ok(Reading::of(0.1)), Ok(Reading::of(0.2))]);
+        }
+        assert_eq!(detector.0.load(Ordering::Relaxed), 2);
+        assert_eq!(both(["a", "ccc"])[0], Ok(Reading::of(0.3)));
+        assert_eq!((alone("a"), alone("bb")), (Ok(Reading::of(0.5)), Ok(Reading::of(0.5))));
+        assert_eq!(detector.0.load(Ordering::Relaxed), 4);
+        // Two that cannot be read together are read, and cached, one by one.
+        for _ in 0..2 {
+            assert_eq!(both(["", "a"]), [Ok(Reading::of(0.5)), Ok(Reading::of(0.5))]);
+        }
+        assert_eq!(detector.0.load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
+    fn detectors_around_one_that_reads_both_statements_together_do_so_too() {
+        let beside: Arc<dyn Detector> = Arc::new(Beside(AtomicUsize::new(0), Rule::default()));
+        let fitted = Fitted { threshold: 0.5, labels: 1, detector: beside.key().into(), calibration: None };
+        let around: [Box<dyn Detector>; 2] = [
+            Box::new(EnglishOnly(Arc::clone(&beside))),
+            Box::new(Refitted::new(Arc::clone(&beside), fitted).unwrap()),
+        ];
+        for detector in around {
+            assert!(detector.reads_both(["a", "bb"]) && !detector.reads_both(["a", ""]));
+            let read = detector.read_both(&Passage::default(), ["a", "bb"], &Stop::never());
+            assert_eq!(read, [Ok(Reading::of(0.2)), Ok(Reading::of(0.1))]);
+        }
     }
 }

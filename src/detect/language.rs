@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::decision::DetectError;
-use super::detector::Detector;
+use super::detector::{Both, Detector};
 use super::rule::{Reading, Rule};
 use super::text::foreign;
 use crate::corpus::Passage;
@@ -46,13 +46,25 @@ impl Detector for EnglishOnly {
     }
 
     fn read(&self, passage: &Passage, statement: &str, stop: &Stop) -> Result<Reading, DetectError> {
-        for (text, what) in [(passage.text.as_str(), "passage"), (statement, "statement")] {
-            if let Some(language) = foreign(text) {
-                return Err(DetectError::Foreign { what, language });
-            }
-        }
+        english(&passage.text, "passage")?;
+        english(statement, "statement")?;
         self.0.read(passage, statement, stop)
     }
+
+    fn reads_both(&self, statements: [&str; 2]) -> bool {
+        statements.iter().all(|statement| foreign(statement).is_none()) && self.0.reads_both(statements)
+    }
+
+    fn read_both(&self, passage: &Passage, statements: [&str; 2], stop: &Stop) -> Both {
+        match english(&passage.text, "passage") {
+            Ok(()) if self.reads_both(statements) => self.0.read_both(passage, statements, stop),
+            _ => statements.map(|statement| self.read(passage, statement, stop)),
+        }
+    }
+}
+
+fn english(text: &str, what: &'static str) -> Result<(), DetectError> {
+    foreign(text).map_or(Ok(()), |language| Err(DetectError::Foreign { what, language }))
 }
 
 /// The name of a question's language, or `another language`; `None` if it is English.
@@ -102,8 +114,8 @@ pub(super) mod evidence {
         pub fall: Option<f32>,
     }
 
-    /// Finds the sentence whose removal lowers the probability of support most. `None` if no removal lowers it, or if verdicts come
-    /// from a server.
+    /// Finds the sentence whose removal lowers the probability of support most: that of the decision on both sides if the detector reads the opposite
+    /// statement too. `None` if no removal lowers it, or if verdicts come from a server.
     ///
     /// # Errors
     /// The detector failed, or `stop` was set.
@@ -111,8 +123,18 @@ pub(super) mod evidence {
         detector: &dyn Detector,
         passage: &Passage,
         statement: &str,
+        opposite: Option<&str>,
         stop: &Stop,
     ) -> Result<Option<EvidenceSentence>, DetectError> {
+        let both = opposite.map(|opposite| [statement, opposite]).filter(|both| detector.reads_both(*both));
+        let judge = |passage: &Passage| match both {
+            None => detector.judge(passage, statement, stop),
+            Some(both) => {
+                let [own, other] = detector.read_both(passage, both, stop);
+                let decision = detector.rule().decide([&own?, &other?]);
+                Ok(decision.map_or(0.0, |decision| decision.supports(0) as f32))
+            }
+        };
         let all = sentences(&passage.text);
         if !detector.rereads() {
             return Ok(None);
@@ -123,7 +145,7 @@ pub(super) mod evidence {
             _ if all.len() > MOST => return Ok(None),
             _ => {}
         }
-        let whole = match detector.judge(passage, statement, stop) {
+        let whole = match judge(passage) {
             Err(DetectError::Foreign { .. }) => return Ok(None),
             whole => whole?,
         };
@@ -133,7 +155,7 @@ pub(super) mod evidence {
                 return Err(Stopped.into());
             }
             let text = format!("{}{}", &passage.text[..sentence.start], &passage.text[sentence.end..]);
-            let without = detector.judge(&Passage { text, ..passage.clone() }, statement, stop)?;
+            let without = judge(&Passage { text, ..passage.clone() })?;
             if without < least.0 {
                 least = (without, Some(sentence));
             }
@@ -144,6 +166,7 @@ pub(super) mod evidence {
     #[cfg(test)]
     mod tests {
         use super::*;
+        use crate::detect::detector::Both;
         use crate::detect::rule::{Reading, Rule};
         use std::sync::Arc;
         use std::sync::atomic::AtomicU64;
@@ -164,19 +187,37 @@ pub(super) mod evidence {
                 }
                 Ok(Reading::of(if passage.text.contains(statement) { 0.9 } else { 0.1 }))
             }
+            /// Beside *slept* a statement rests on who came.
+            fn reads_both(&self, [_, other]: [&str; 2]) -> bool {
+                other == "slept"
+            }
+            fn read_both(&self, passage: &Passage, [_, other]: [&str; 2], stop: &Stop) -> Both {
+                ["came", other].map(|word| self.read(passage, word, stop))
+            }
+        }
+
+        #[test]
+        fn of_two_sides_that_are_read_together_the_decision_has_the_sentence() {
+            let passage =
+                Passage { text: "It rained. The bears paced. Nobody came.".into(), ..Passage::default() };
+            let found = |other| {
+                let found = evidence(&Word::default(), &passage, "paced", Some(other), &Stop::never());
+                passage.text[found.unwrap().unwrap().at].to_owned()
+            };
+            assert_eq!((found("slept"), found("ran")), ("Nobody came.".into(), "The bears paced.".into()));
         }
 
         #[test]
         fn the_decisive_sentence_is_found_and_an_unsupported_statement_has_none() {
             let passage =
                 Passage { text: "It rained. The bears paced. Nobody came.".into(), ..Passage::default() };
-            let found = |word| evidence(&Word::default(), &passage, word, &Stop::never()).unwrap();
+            let found = |word| evidence(&Word::default(), &passage, word, None, &Stop::never()).unwrap();
             let sentence = found("paced").unwrap();
             assert_eq!(&passage.text[sentence.at], "The bears paced.");
             assert!(sentence.fall.is_some_and(|fall| (fall - 0.8).abs() < 1e-6), "{:?}", sentence.fall);
             assert_eq!(found("lions"), None);
             let one = Passage { text: "The bears paced.".into(), ..Passage::default() };
-            let only = evidence(&Word::default(), &one, "paced", &Stop::never()).unwrap();
+            let only = evidence(&Word::default(), &one, "paced", None, &Stop::never()).unwrap();
             assert_eq!(only, Some(EvidenceSentence { at: 0..16, fall: None }));
         }
 
@@ -185,7 +226,7 @@ pub(super) mod evidence {
             let passage = Passage { text: "It rained. The bears paced.".into(), ..Passage::default() };
             let stop = Stop::when_past(&Arc::new(AtomicU64::new(1)), 0);
             assert_eq!(
-                evidence(&Word::default(), &passage, "paced", &stop),
+                evidence(&Word::default(), &passage, "paced", None, &stop),
                 Err(DetectError::Stopped(Stopped))
             );
         }
@@ -255,5 +296,8 @@ mod tests {
         let message = judge(GERMAN, "Zoos should be banned.").unwrap_err();
         assert_eq!(message, "the passage seems to be German, and this detector reads English only");
         assert!(judge(ENGLISH, GERMAN).unwrap_err().contains("the statement seems to be German"));
+        let english = Passage { text: ENGLISH.into(), ..Passage::default() };
+        let [one, other] = only.read_both(&english, [GERMAN, "Zoos should be banned."], &Stop::never());
+        assert!(matches!(one, Err(DetectError::Foreign { what: "statement", .. })) && other.is_ok());
     }
 }

@@ -16,7 +16,7 @@
 //! | `predictions` | verdicts of other programs, from a file |
 //! | `language` | which texts get no verdict because they are not in English; in `evidence`, the sentence that decides a verdict |
 //!
-//! A reading depends only on (detector, passage, statement); a verdict depends only on readings and the question's statements. Must not
+//! A reading depends only on (detector, passage, statements); a verdict depends only on readings and the question's statements. Must not
 //! depend on lanes.
 //! May use: assets, corpus, encode, input, llm, measure, question, storage, vector, work.
 
@@ -35,8 +35,8 @@ mod verdict;
 
 pub use cross_encoder::CrossEncoder;
 pub use custom::CustomCrossEncoder;
-pub use decision::{By, Decision, DetectError, EVEN, LabelSource, Outcome};
-pub use detector::{Choice, Detector, Fitted, PredictionFile, Refitted, UnknownDetector};
+pub use decision::{By, Decision, DetectError, EVEN, LabelSource, Outcome, Verdict};
+pub use detector::{Both, Choice, Detector, Fitted, PredictionFile, Refitted, Sources, UnknownDetector};
 pub use labels::Labels;
 pub use language::evidence::{EvidenceSentence, evidence};
 pub use language::{EnglishOnly, foreign_corpus, foreign_question};
@@ -45,7 +45,7 @@ pub use prompted::PromptedDetector;
 pub use registry::NO_SIDE;
 pub use rule::{Reading, Rule};
 pub use text::{cut, foreign, sentences};
-pub use verdict::{Cache, FILE as VERDICTS, PairLabels, Sources, Verdict};
+pub use verdict::{Cache, FILE as VERDICTS, PairLabels};
 
 pub mod registry {
     //! What is known of detectors: the repositories and model cards of those with short names, and how good a detector's verdicts are.

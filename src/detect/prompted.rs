@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 
 use super::decision::{DetectError, EVEN};
 use super::detector::Detector;
+use super::detector::Sources;
 use super::rule::{Reading, Rule};
 use super::text::text;
-use super::verdict::Sources;
 use crate::corpus::Passage;
 use crate::input::excerpt;
 use crate::llm::{AT_ONCE, Chat, ChatError, Prompt, Reply, Request, Tokens};

@@ -1,6 +1,6 @@
 //! A detector's readings of passages, and how they become probabilities and decisions.
 //!
-//! A [`Reading`] holds logits and cosines of one passage and one statement; it is what the cache holds. A [`Rule`] computes the rest,
+//! A [`Reading`] holds logits and cosines of one passage and one statement, read alone or beside the opposite one; it is what the cache holds. A [`Rule`] computes the rest,
 //! and its results are never cached.
 
 use serde::{Deserialize, Serialize};

@@ -157,17 +157,6 @@ impl Frame {
         })
     }
 
-    /// Puts the second text and the tokens after it into segment 1, whatever the tokenizer does, for graphs that were trained this way.
-    pub fn in_segments(self) -> Self {
-        let typed = |tokens: Vec<(u32, u32)>, kind| tokens.into_iter().map(|(id, _)| (id, kind)).collect();
-        Frame {
-            before: typed(self.before, 0),
-            between: typed(self.between, 0),
-            after: typed(self.after, 1),
-            kinds: [0, 1],
-        }
-    }
-
     /// The number of special tokens.
     pub fn len(&self) -> usize {
         self.before.len() + self.between.len() + self.after.len()
@@ -179,6 +168,31 @@ impl Frame {
         let [first, second] = self.kinds;
         let parts = [&self.before, &of(passage, first), &self.between, &of(statement, second), &self.after];
         parts.into_iter().flatten().copied().unzip()
+    }
+
+    /// A passage and its statements in one row: the tokens, their positions, and to whom they belong (0: the passage, 1: the first statement). Each
+    /// statement has an opening token of its own, and all stand at the same positions, behind the passage (`tools/detector/model.py`).
+    pub fn row(&self, passage: &[u32], statements: &[&[u32]]) -> [Vec<i32>; 3] {
+        let mut row = [(); 3].map(|()| Vec::new());
+        let mut add = |tokens: &mut dyn Iterator<Item = u32>, from: usize, owner: usize| {
+            for (i, token) in tokens.enumerate() {
+                let [ids, positions, owners] = &mut row;
+                ids.push(token as i32);
+                positions.push((from + i) as i32);
+                owners.push(owner as i32);
+            }
+        };
+        let special = |tokens: &[(u32, u32)]| tokens.iter().map(|(id, _)| *id).collect::<Vec<u32>>();
+        let [before, between, after] = [&self.before, &self.between, &self.after].map(|part| special(part));
+        for owner in 1..=statements.len() {
+            add(&mut before.iter().copied(), 0, owner);
+        }
+        add(&mut passage.iter().chain(&between).copied(), before.len(), 0);
+        let behind = before.len() + passage.len() + between.len();
+        for (i, statement) in statements.iter().enumerate() {
+            add(&mut statement.iter().chain(&after).copied(), behind, i + 1);
+        }
+        row
     }
 }
 
@@ -265,5 +279,18 @@ mod tests {
             (reserved(9, 253), reserved(12, 253), reserved(40, 253), reserved(96, 60)),
             (32, 32, 96, 30)
         );
+    }
+
+    #[test]
+    fn statements_stand_side_by_side_behind_the_passage_each_with_its_own_opening_token() {
+        let frame =
+            Frame { before: vec![(1, 0)], between: vec![(2, 0), (2, 0)], after: vec![(2, 1)], kinds: [0, 1] };
+        let [ids, positions, owners] = frame.row(&[10, 11], &[&[20, 21], &[30]]);
+        assert_eq!(ids, [1, 1, 10, 11, 2, 2, 20, 21, 2, 30, 2]);
+        assert_eq!(positions, [0, 0, 1, 2, 3, 4, 5, 6, 7, 5, 6]);
+        assert_eq!(owners, [1, 2, 0, 0, 0, 0, 1, 1, 1, 2, 2]);
+        let [ids, positions, owners] = frame.row(&[10], &[&[20]]);
+        assert_eq!((ids, positions), (vec![1, 10, 2, 2, 20, 2], vec![0, 1, 2, 3, 4, 5]));
+        assert_eq!(owners, [1, 0, 0, 0, 1, 1]);
     }
 }

@@ -1,4 +1,4 @@
-//! The labels and verdict of a pair, and the cache of what detectors read, by (detector, passage, statement).
+//! The labels of a pair, and the cache of what detectors read, by (detector, passage, statements).
 //!
 //! The cache is one SQLite file in WAL mode, shared by all screens, commands and processes, and safe against kills. It holds logits
 //! and cosines; probabilities and decisions are computed from them and never cached. It holds at most two million pairs; the oldest
@@ -14,48 +14,13 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
-use serde::Serialize;
 
-use super::decision::{By, DetectError};
-use super::detector::Detector;
-use super::rule::{Reading, Rule};
+use super::decision::DetectError;
+use super::detector::{Both, Detector};
+use super::rule::Reading;
 use crate::corpus::Passage;
 use crate::storage::checked::{set_aside, with_ending};
 use crate::work::Stop;
-
-/// Where the probabilities of a language model come from: how many from its tokens, and how many from its words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Sources {
-    /// Readings of tokens.
-    pub from_tokens: usize,
-    /// Readings of words.
-    pub from_words: usize,
-}
-
-impl Sources {
-    /// Counts readings under their detector's rule; none count unless it is a language model's.
-    pub fn of<'r>(rule: &Rule, readings: impl Iterator<Item = &'r Reading>) -> Self {
-        let mut sources = Sources::default();
-        readings.filter(|_| rule.of_replies).for_each(|reading| sources.add(reading));
-        sources
-    }
-
-    /// Counts one more reading of a language model.
-    pub fn add(&mut self, reading: &Reading) {
-        let count = if reading.is_in_words() { &mut self.from_words } else { &mut self.from_tokens };
-        *count += 1;
-    }
-
-    /// Says where they come from; `None` if there are none.
-    pub fn words(&self) -> Option<String> {
-        match (self.from_tokens, self.from_words) {
-            (0, 0) => None,
-            (_, 0) => Some("probabilities from tokens".into()),
-            (0, _) => Some("probabilities from words".into()),
-            (tokens, words) => Some(format!("probabilities from tokens ({tokens}) and from words ({words})")),
-        }
-    }
-}
 
 /// The model's reading of a pair, and the pair's labels.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,17 +50,6 @@ impl PairLabels {
     pub fn is_labelled(&self) -> bool {
         self.by_hand() || self.gold.is_some()
     }
-}
-
-/// The judgment that counts for a passage and a statement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Verdict {
-    /// Whether the passage supports the statement. `None` if it takes a side, but it is unclear which.
-    pub supports: Option<bool>,
-    /// The probability, if a model gave it.
-    pub p: Option<f32>,
-    /// The source of the judgment.
-    pub by: By,
 }
 
 /// The most pairs stored; each takes about 60 bytes.
@@ -251,7 +205,36 @@ impl Cache {
         statement: &str,
         stop: &Stop,
     ) -> Result<Reading, DetectError> {
-        self.cache(&key(detector.key(), passage, statement), || detector.read(passage, statement, stop))
+        self.cache(&key(detector.key(), passage, &[statement]), || detector.read(passage, statement, stop))
+    }
+
+    /// Returns the cached readings of a passage with two opposite statements; if there are none, has `detector` read it. A detector that reads both
+    /// together reads each otherwise than alone, so these readings have keys of their own.
+    ///
+    /// # Errors
+    /// As [`Cache::read`], of each statement.
+    pub fn read_both(
+        &self,
+        detector: &dyn Detector,
+        passage: &Passage,
+        statements: [&str; 2],
+        stop: &Stop,
+    ) -> Both {
+        if !detector.reads_both(statements) {
+            return statements.map(|statement| self.read(detector, passage, statement, stop));
+        }
+        let [first, second] = statements;
+        let keys = [[first, second], [second, first]].map(|pair| key(detector.key(), passage, &pair));
+        if let [Some(one), Some(other)] = keys.each_ref().map(|key| self.get(key)) {
+            return [Ok(one), Ok(other)];
+        }
+        let both = detector.read_both(passage, statements, stop);
+        for (key, reading) in keys.iter().zip(&both) {
+            if let Ok(reading) = reading {
+                self.put(key, reading);
+            }
+        }
+        both
     }
 
     /// Returns the cached score that the re-ranker `model` gives a passage for a query; if there is none, runs `score` and caches it.
@@ -262,7 +245,8 @@ impl Cache {
         query: &str,
         score: impl FnOnce() -> Result<f32, E>,
     ) -> Result<f32, E> {
-        self.cache(&key(model, passage, query), || score().map(Reading::of_score)).map(|read| read.as_score())
+        self.cache(&key(model, passage, &[query]), || score().map(Reading::of_score))
+            .map(|read| read.as_score())
     }
 
     fn cache<E>(&self, key: &[u8], make: impl FnOnce() -> Result<Reading, E>) -> Result<Reading, E> {
@@ -270,13 +254,17 @@ impl Cache {
             return Ok(cached);
         }
         let reading = make()?;
+        self.put(key, &reading);
+        Ok(reading)
+    }
+
+    fn put(&self, key: &[u8], reading: &Reading) {
         // A reading that cannot be cached is still valid.
         let bytes = reading.to_bytes();
         let _ = self.lock().execute(
             "INSERT OR REPLACE INTO verified (pair, read, sum) VALUES (?1, ?2, ?3)",
             params![key, bytes, row_sum(key, &bytes)],
         );
-        Ok(reading)
     }
 
     /// The probability that the passage supports the statement, without regard to the opposite statement.
@@ -295,7 +283,7 @@ impl Cache {
 
     /// The cached reading of a pair, without running the detector.
     pub fn cached(&self, detector: &dyn Detector, passage: &Passage, statement: &str) -> Option<Reading> {
-        self.get(&key(detector.key(), passage, statement))
+        self.get(&key(detector.key(), passage, &[statement]))
     }
 
     fn get(&self, key: &[u8]) -> Option<Reading> {
@@ -370,9 +358,10 @@ fn reading(pair: &[u8], read: &[u8], sum: &[u8]) -> Option<Reading> {
     if row_sum(pair, read) == sum { Reading::from_bytes(read) } else { None }
 }
 
-fn key(detector: &str, passage: &Passage, statement: &str) -> Vec<u8> {
+/// The key of a reading of the first statement, made beside the others.
+fn key(detector: &str, passage: &Passage, statements: &[&str]) -> Vec<u8> {
     let mut hash = blake3::Hasher::new();
-    for part in [detector, &passage.title, &passage.text, statement] {
+    for part in [detector, &passage.title, &passage.text].iter().chain(statements) {
         hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }
     hash.finalize().as_bytes()[..20].to_vec()
@@ -435,7 +424,7 @@ mod tests {
     #[test]
     fn title_text_and_statement_have_separate_parts_of_the_key() {
         let a = Passage { title: "x".into(), ..passage("y") };
-        assert_ne!(key("d", &a, "z"), key("d", &Passage { title: "xy".into(), ..passage("") }, "z"));
+        assert_ne!(key("d", &a, &["z"]), key("d", &Passage { title: "xy".into(), ..passage("") }, &["z"]));
     }
 
     /// A cache of one verdict, and the path of its file.

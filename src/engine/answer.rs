@@ -3,7 +3,7 @@
 //! An answer's sides are those that a judge finds its sentences to support. DebateQA (Xu et al., 2024) asks of an answer how many
 //! perspectives it gives and whether it says that the matter is disputed. Citations are measured as in ALCE (Gao et al., 2023).
 
-use super::judge::Shares;
+use super::judge::{Shares, readings};
 use super::judgments::Judgments;
 use super::opening::SetupError;
 use super::setup::Setup;
@@ -318,8 +318,9 @@ impl Judge<'_> {
         for (i, claim) in claims.iter().enumerate() {
             let at = PassageIx(i as u32);
             let sentence = Passage { text: claim.text.clone(), ..Passage::default() };
-            for (perspective, statement) in self.question.perspectives.iter().enumerate() {
-                let read = self.setup.verdicts.read(detector.as_ref(), &sentence, statement, self.stop);
+            let wanted: Vec<usize> = (0..self.question.perspectives.len()).collect();
+            let read = readings(self.setup, detector.as_ref(), self.question, &sentence, &wanted, self.stop);
+            for (perspective, read) in read.into_iter().enumerate() {
                 if let Err(DetectError::Stopped(stopped)) = read {
                     return Err(stopped.into());
                 }

@@ -142,11 +142,17 @@ fn score_of(
 pub fn judge_draft(setup: &Setup, draft: &Draft, stop: &Stop) -> Result<Judgments, LaneError> {
     let detector = setup.detector()?;
     let mut judgments = Judgments::new(&draft.question, LabelSource::Model, setup.rule()?);
-    for (side, statement) in draft.question.perspectives.iter().enumerate() {
-        let model = Some(detector.read(&draft.passage, statement, stop));
-        if stop.is_set() {
-            return Err(Stopped.into());
+    let read = match draft.question.both() {
+        Some(both) => detector.read_both(&draft.passage, both, stop).to_vec(),
+        None => {
+            let each = draft.question.perspectives.iter();
+            each.map(|statement| detector.read(&draft.passage, statement, stop)).collect()
         }
+    };
+    if stop.is_set() {
+        return Err(Stopped.into());
+    }
+    for (side, model) in read.into_iter().map(Some).enumerate() {
         judgments.write(PassageIx(0), side, PairLabels { model, ..PairLabels::default() });
     }
     Ok(judgments)

@@ -1,6 +1,6 @@
 //! Decides which pairs of a passage and a statement are judged next, judges them, and counts who judged.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::judgments::Judgments;
@@ -9,7 +9,7 @@ use super::opening::SetupError;
 use super::query::Depth;
 use super::setup::Setup;
 use crate::corpus::{Passage, PassageIx};
-use crate::detect::{By, DetectError, NO_SIDE, PairLabels, Rule, Sources};
+use crate::detect::{By, DetectError, Detector, NO_SIDE, PairLabels, Reading, Rule, Sources};
 use crate::measure::SupportSet;
 use crate::question::Question;
 use crate::work::{Stop, on_all};
@@ -215,6 +215,39 @@ fn pairs<'a>(
     pairs
 }
 
+/// Reads a passage with some statements of its question: two sides together, if the detector does that.
+pub(super) fn readings(
+    setup: &Setup,
+    detector: &dyn Detector,
+    question: &Question,
+    passage: &Passage,
+    wanted: &[usize],
+    stop: &Stop,
+) -> Vec<Result<Reading, DetectError>> {
+    let both = question.both().filter(|both| detector.reads_both(*both));
+    let both = both.map(|both| setup.verdicts.read_both(detector, passage, both, stop));
+    let read = |i: &usize| match &both {
+        Some(both) => both[*i].clone(),
+        None => setup.verdicts.read(detector, passage, &question.perspectives[*i], stop),
+    };
+    wanted.iter().map(read).collect()
+}
+
+/// The pairs that are judged in one go, in the order of their first: both statements of a passage if the detector reads them together.
+fn together(pairs: &[Pair], both: bool) -> Vec<Vec<&Pair>> {
+    let (mut rows, mut of) = (Vec::<Vec<&Pair>>::new(), HashMap::<_, usize>::new());
+    for pair in pairs {
+        match of.get(&pair.at).filter(|_| both) {
+            Some(row) => rows[*row].push(pair),
+            None => {
+                of.insert(pair.at, rows.len());
+                rows.push(vec![pair]);
+            }
+        }
+    }
+    rows
+}
+
 /// Judges pairs on all model threads and reports each when it is judged. Returns early once `stop` is set.
 ///
 /// # Errors
@@ -230,16 +263,42 @@ pub fn judge(
         return Ok(());
     }
     let detector = setup.detector()?;
-    on_all(setup.judging(), pairs.len(), stop, |i| {
-        let pair = &pairs[i];
-        let statement = &question.perspectives[pair.perspective];
-        let held = pair.at.as_outside().is_none();
-        let model = held.then(|| setup.verdicts.read(detector.as_ref(), &pair.passage, statement, stop));
-        if let Some(Err(DetectError::Stopped(_))) = model {
-            return;
+    let rows = together(pairs, question.both().is_some_and(|both| detector.reads_both(both)));
+    on_all(setup.judging(), rows.len(), stop, |i| {
+        let Some(Pair { at, passage, .. }) = rows[i].first().copied() else { return };
+        let wanted: Vec<usize> = rows[i].iter().map(|pair| pair.perspective).collect();
+        let held = at.as_outside().is_none();
+        let read = held.then(|| readings(setup, detector.as_ref(), question, passage, &wanted, stop));
+        for (place, perspective) in wanted.into_iter().enumerate() {
+            let model = read.as_ref().map(|all| all[place].clone());
+            if let Some(Err(DetectError::Stopped(_))) = model {
+                return;
+            }
+            let statement = &question.perspectives[perspective];
+            let known = PairLabels { model, ..setup.labelled(statement, &passage.id) };
+            on_judged(Judged { at: *at, perspective, known });
         }
-        let known = PairLabels { model, ..setup.labelled(statement, &pair.passage.id) };
-        on_judged(Judged { at: pair.at, perspective: pair.perspective, known });
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_statements_of_a_passage_are_judged_in_one_go_if_they_are_read_together() {
+        let pair = |(at, perspective): &(u32, usize)| Pair {
+            at: PassageIx(*at),
+            passage: Arc::default(),
+            perspective: *perspective,
+        };
+        let pairs: Vec<Pair> = [(3, 0), (1, 0), (3, 1), (2, 1), (1, 1)].iter().map(pair).collect();
+        let rows = |both| -> Vec<Vec<(u32, usize)>> {
+            let row = |row: &Vec<&Pair>| row.iter().map(|pair| (pair.at.0, pair.perspective)).collect();
+            together(&pairs, both).iter().map(row).collect()
+        };
+        assert_eq!(rows(true), [vec![(3, 0), (3, 1)], vec![(1, 0), (1, 1)], vec![(2, 1)]]);
+        assert_eq!(rows(false).len(), 5);
+    }
 }

@@ -64,6 +64,11 @@ impl Question {
         let first = self.supports.filter(|_| self.perspectives.len() == 2)?.min(1);
         Some([first, 1 - first])
     }
+
+    /// Its two opposite perspectives, in their order; `None` unless there are two sides.
+    pub fn both(&self) -> Option<[&str; 2]> {
+        self.sides().map(|_| [self.perspectives[0].as_str(), self.perspectives[1].as_str()])
+    }
 }
 
 /// A perspective with its text. Reads `{name, text}` and BERDS's `{perspective, text}`.

@@ -3,7 +3,7 @@
 //! With two detectors, disagreements come first, the largest before the others; then agreements; last the pairs that one of them has no
 //! verdict on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -47,6 +47,18 @@ pub fn opposite_pairs(pairs: &[Pair]) -> Vec<[usize; 2]> {
     let mut all: Vec<[usize; 2]> = rows.into_values().filter_map(two).collect();
     all.sort_unstable();
     all
+}
+
+/// Groups of the numbers of lines that a detector reads at once, ordered by their first: the two lines of one passage and question if `both` says that
+/// their statements are read together, else a line.
+pub fn read_together(pairs: &[Pair], both: impl Fn([&str; 2]) -> bool) -> Vec<Vec<usize>> {
+    let mut two = opposite_pairs(pairs);
+    two.retain(|rows| both(rows.map(|row| pairs[row].statement.as_str())));
+    let taken: HashSet<usize> = two.iter().flatten().copied().collect();
+    let alone = (0..pairs.len()).filter(|i| !taken.contains(i)).map(|i| vec![i]);
+    let mut rows: Vec<Vec<usize>> = two.iter().map(|rows| rows.to_vec()).chain(alone).collect();
+    rows.sort_unstable();
+    rows
 }
 
 /// A detector's verdict on a line. If the file has both statements of the question, it comes from the decision on both.
@@ -443,6 +455,8 @@ mod tests {
             line("q", "f", "no", Some(false)),
         ];
         assert_eq!(opposite_pairs(&pairs), [[0, 2], [4, 5]]);
+        assert_eq!(read_together(&pairs, |_| true), [vec![0, 2], vec![1], vec![3], vec![4, 5]]);
+        assert_eq!(read_together(&pairs, |_| false).concat(), [0, 1, 2, 3, 4, 5]);
         let judged =
             judged("one", &pairs, &[Some(0.9), Some(0.6), Some(0.1), Some(0.2), Some(0.8), Some(0.85)]);
         let words: Vec<&str> =

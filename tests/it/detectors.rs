@@ -197,7 +197,7 @@ fn swapping_the_statements_swaps_every_detectors_decision_to_the_last_bit() {
             // Each order reads anew.
             let decide = |statements: [&str; 2]| {
                 let [one, other] =
-                    statements.map(|statement| detector.read(&passage, statement, &Stop::never()).unwrap());
+                    detector.read_both(&passage, statements, &Stop::never()).map(Result::unwrap);
                 detector.rule().decide([&one, &other]).unwrap()
             };
             let (there, back) = (decide([first, second]), decide([second, first]));

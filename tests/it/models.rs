@@ -123,6 +123,51 @@ fn an_empty_passage_or_statement_has_no_probability() {
     assert!(DETECTOR.judge(&passage("Zoos."), "", &Stop::never()).is_err());
 }
 
+#[test]
+fn two_statements_are_read_in_one_row_whichever_comes_first_and_one_beside_itself_as_if_alone() {
+    let passage = Passage { text: TEXTS.join(" "), ..Passage::default() };
+    let [pro, con] = ["Zoos should be banned.", "Zoos should not be banned."];
+    let read = |statements| DETECTOR.read_both(&passage, statements, &Stop::never()).map(Result::unwrap);
+    let ([one, other], [back, again]) = (read([pro, con]), read([con, pro]));
+    assert_eq!((&one, &other), (&again, &back));
+    // What is read of one depends on the other.
+    let beside = read([pro, "Zoos are fine places for families."])[0].clone();
+    let alone = DETECTOR.read(&passage, pro, &Stop::never()).unwrap();
+    assert!(one != alone && one != beside && beside != alone);
+    let single = |reading| DETECTOR.rule().single(&reading);
+    let alone = single(alone);
+    // Sums have another last bit there, and a number may round to the next of 256 steps.
+    let twice = read([pro, pro]).map(single);
+    assert!(twice.iter().all(|p| (p - alone).abs() < 0.02), "{twice:?} {alone}");
+    // What cannot be read does not keep the other from being read, alone.
+    let [pro, none] = DETECTOR.read_both(&passage, [pro, " "], &Stop::never());
+    assert_eq!(pro.map(single), Ok(alone));
+    assert!(none.unwrap_err().to_string().contains("the statement is empty"));
+}
+
+/// tools/detector: `export.predict_onnx` (ONNX Runtime) and `decision.probabilities`. Made anew whenever the detector is.
+#[test]
+fn the_decision_on_two_sides_is_that_of_the_training_scripts() {
+    let text = "Keepers call it conservation. A polar bear that walks the same nine steps all day would call it something else, if \
+                anyone asked. No enclosure is a sea; close them.";
+    let passage = Passage { text: text.into(), ..Passage::default() };
+    let statements = [
+        "Zoos should be banned.",
+        "It is right that towns go on keeping their zoos, whatever some people say about them.",
+    ];
+    let read = DETECTOR.read_both(&passage, statements, &Stop::never()).map(Result::unwrap);
+    let decision = DETECTOR.rule().decide(read.each_ref()).unwrap();
+    for (ours, theirs) in decision.p.into_iter().zip([0.2632, 0.0340, 0.0093, 0.6935]) {
+        assert!((ours - theirs).abs() < 0.02, "{decision:?}");
+    }
+    // Each read alone is another decision.
+    let alone = statements.map(|statement| DETECTOR.read(&passage, statement, &Stop::never()).unwrap());
+    let alone = DETECTOR.rule().decide(alone.each_ref()).unwrap();
+    for (ours, theirs) in alone.p.into_iter().zip([0.3206, 0.0329, 0.0110, 0.6354]) {
+        assert!((ours - theirs).abs() < 0.02, "{alone:?}");
+    }
+}
+
 mod stopping {
     //! A later turn stops the work of an earlier one within one passage per thread.
 
@@ -141,7 +186,7 @@ mod stopping {
     }
 
     #[test]
-    fn judging_ends_within_one_pair_per_thread_when_the_turn_has_passed() {
+    fn judging_ends_within_one_passage_per_thread_when_the_turn_has_passed() {
         let folder = tempfile::tempdir().unwrap();
         let setup = sample(&folder);
         let question = setup.questions[0].clone();
@@ -163,7 +208,8 @@ mod stopping {
         .unwrap();
         let printed = printed.into_inner();
         assert!(passages >= 15, "{passages}");
-        assert!((1..=setup.models.current_num_threads()).contains(&printed), "{printed}");
+        // Both statements of a passage are read at once.
+        assert!((1..=2 * setup.models.current_num_threads()).contains(&printed), "{printed}");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 """One table of what a detector reaches, and the same figures as JSON.
 
 python evaluate.py --joint joint.json --dev dev.npz --test test.npz --check check.npz [--negated negated.npz] [--empty empty.npz]
-                   [--other other.npz] [--onnx detector.onnx] [--data pairs.jsonl] [--curves curves.csv] --out metrics.json
+                   [--apart test-apart.npz] [--apart-check check-apart.npz] [--negated-check negated-check.npz] [--other other.npz] [--onnx detector.onnx] [--data pairs.jsonl] [--curves curves.csv] --out metrics.json
 
-The .npz files are score.py's, joint.json is fit.py's. Nothing is fitted here. Intervals: 95 %, bootstrap over questions.
+The .npz files are score.py's (all but the first three with --apart), joint.json is fit.py's. Nothing is fitted here. Intervals: 95 %, bootstrap over questions.
 """
 import argparse
 import json
@@ -143,9 +143,11 @@ def main():
     for name in ("--joint", "--dev", "--test", "--check", "--out"):
         ap.add_argument(name, required=True)
     ap.add_argument("--wrong", type=int, default=0, help="print so many passages of the test split where it is sure and wrong")
-    for name in ("--negated", "--negated-check", "--empty", "--other", "--onnx", "--data"):
+    for name in ("--apart", "--apart-check", "--negated", "--negated-check", "--empty", "--other", "--onnx", "--data"):
         ap.add_argument(name)
     a = ap.parse_args()
+    if a.negated and not a.apart or a.negated_check and not a.apart_check:
+        ap.error("--negated needs --apart, and --negated-check needs --apart-check")
     par = json.load(open(a.joint))
     dev, test, check = (fit.read(p) for p in (a.dev, a.test, a.check))
     least = lambda d: {k: {n: v for n, v in fit.measure(x, par, 300).items() if n != "reliability"} for k, x in d.items()}
@@ -157,9 +159,9 @@ def main():
          "twins": twins(check, par), "baselines": baselines(dev, test, a.data), "checks": {}}
     th = par["single"]["threshold"]
     if a.negated:
-        r["negation"] = negation(par, test, fit.read(a.negated))
+        r["negation"] = negation(par, fit.read(a.apart), fit.read(a.negated))
     if a.negated_check:
-        r["negation_check"] = negation(par, check, fit.read(a.negated_check))
+        r["negation_check"] = negation(par, fit.read(a.apart_check), fit.read(a.negated_check))
     if a.empty:
         x = fit.read(a.empty)
         y = np.column_stack([np.isin(x["two"], (D.FIRST, D.BOTH)), np.isin(x["two"], (D.SECOND, D.BOTH))]).ravel()

@@ -17,29 +17,33 @@ import model as M
 from exact import session
 
 
-def predict_onnx(path, tok, rows, max_tokens, workers=2):
-    """Logits, one unpadded sequence an inference (dynamic int8 takes its scale over the whole batch)."""
+def predict_onnx(path, tok, rows, max_tokens, workers=2, apart=False):
+    """Logits of pairs, one unpadded row an inference (dynamic int8 takes its scale over the whole batch): two neighbours of one passage are read
+    together unless `apart`."""
     from concurrent.futures import ThreadPoolExecutor
-    s = session(path)
+    s, together = session(path), []
+    for r in rows:
+        if together and not apart and len(together[-1]) == 1 and all(together[-1][0].get(k) == r.get(k) for k in ("group", "passage")):
+            together[-1].append(r)
+        else:
+            together.append([r])
 
-    def one(r):
-        ids, typ = M.encode(tok, r["passage"], r["statement"], max_tokens)
-        a = np.array([ids], dtype=np.int64)
-        return s.run(None, {"input_ids": a, "attention_mask": np.ones_like(a),
-                            "token_type_ids": np.array([typ], dtype=np.int64)})[0][0]
+    def one(g):
+        row = M.encode(tok, g[0]["passage"], [r["statement"] for r in g], max_tokens)
+        return s.run(None, {k: np.array([x], dtype=np.int64) for k, x in zip(INPUTS, row)})[0]
     with ThreadPoolExecutor(workers) as ex:
-        return np.array(list(ex.map(one, rows)))
+        return np.concatenate(list(ex.map(one, together)))
+
+
+INPUTS = ["input_ids", "position_ids", "owners"]
 
 
 def to_onnx(m, path):
     m = m.float().eval()
     set_plain(m, True)
-    n = 24
-    ids = torch.randint(1000, 2000, (1, n))
-    args = (ids, torch.ones_like(ids), torch.cat([torch.zeros(1, 16), torch.ones(1, 8)], 1).long())
-    names = ["input_ids", "attention_mask", "token_type_ids"]
-    torch.onnx.export(m, args, path, input_names=names, output_names=["logits"], opset_version=17,
-                      dynamic_axes={k: {0: "batch", 1: "tokens"} for k in names} | {"logits": {0: "batch"}},
+    args = M.collate([M.row(torch.randint(1000, 2000, (16,)).tolist(), [[1000] * 8, [1100] * 5], ([0], [2, 2], [2]), 64)])
+    torch.onnx.export(m, args, path, input_names=INPUTS, output_names=["logits"], opset_version=17,
+                      dynamic_axes={k: {1: "tokens"} for k in INPUTS} | {"logits": {0: "statements"}},
                       dynamo=False)
     set_plain(m, False)
 
@@ -99,7 +103,8 @@ def main():
     f32, i8 = os.path.join(a.out, "f32.onnx.new"), os.path.join(a.out, "detector.onnx.new")
     to_onnx(m, f32)
     quantise(f32, i8)
-    out = {"name": a.name, "classes": M.CLASSES, "max_tokens": a.max_tokens, "input": "<s> passage text, then title </s></s> statement </s>"}
+    out = {"name": a.name, "classes": M.CLASSES, "max_tokens": a.max_tokens,
+           "input": "<s> <s> passage text, then title </s></s> statement </s> other statement </s>"}
     import onnx
     g = onnx.load(i8)
     ops = sorted({n.op_type for n in g.graph.node})

@@ -1,6 +1,6 @@
 """Fits the joint decision (decision.py) on the development split and measures it on the test split.
 
-python fit.py --dev dev.npz --test test.npz --out joint.json      (dev.npz and test.npz by score.py)
+python fit.py --dev dev.npz --apart dev-apart.npz --test test.npz --out joint.json      (the .npz files by score.py)
 
 Forms of e and s, and the reading (cosine or not), are those with the least log loss over ten folds of development questions.
 The thresholds come from the probabilities of the folds, that is, of questions the heads did not see:
@@ -205,7 +205,8 @@ def curve(x, par):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--dev", required=True)
-    ap.add_argument("--negated", help="the development split with negated statements, for single pairs")
+    ap.add_argument("--apart", required=True, help="the development split with each statement read by itself, for single pairs")
+    ap.add_argument("--negated", help="the same with negated statements")
     ap.add_argument("--test")
     ap.add_argument("--out", required=True)
     a = ap.parse_args()
@@ -229,7 +230,7 @@ def main():
     par["rho_engaged"], par["rho"], par["tau"] = thresholds(r, s, two, x["topic"])
     par["beta"] = 1.0
     par["window"] = x["window"]
-    par["single"] = fit_single(x, read(a.negated) if a.negated else None)
+    par["single"] = fit_single(read(a.apart), read(a.negated) if a.negated else None)
     if par["tau"] is None:
         _, rho, tau = thresholds(r, s, two, x["topic"], 10)
         par["without_enough"] = tau and {"rho": rho, "tau": tau, "dev_folds": kept(r, s, two, rho, tau)}

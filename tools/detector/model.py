@@ -4,6 +4,13 @@ Which of the two is said by `model_type` in the base folder's config.json. MPNet
 number for the distance of the two tokens, counts positions from 2, and has no token types: it gets a type embedding
 that starts at nothing, so that it too can separate the passage from the statement.
 Only ordinary operations are used, so that the exported ONNX graph has nothing fused or custom in it.
+
+A row holds a passage and one statement, or two: `<s> <s> passage </s></s> statement </s> statement </s>`. Each statement has an `<s>` of its own,
+and both stand at the same positions, after the passage. In the lowest layers (`together`) a statement reads the passage and itself, not the other one, and
+the passage reads both, with half the weight each. Then every statement gets a row of its own with a copy of the passage, for the others. So the
+order of the two makes no difference, a statement beside itself is read as if it stood alone, and the passage, most of the tokens, goes through the lower
+layers once. A row is three lists of numbers: the tokens, their positions, and to whom each belongs: 0 the passage, 1 and 2 the statements, -1 padding.
+
 Classes: 0 supports, 1 opposes, 2 neither.
 """
 import json
@@ -69,7 +76,7 @@ def largest_read(m, tok, rows, texts=24, seed=7):
     seen = [x.register_forward_pre_hook(look(n)) for n, x in products(m).items()]
     rows = [r for r in rows if len(r["passage"]) < 600]
     for r in random.Random(seed).sample(rows, min(texts, len(rows))):
-        m(*collate([encode(tok, r["passage"], r["statement"], 160)]))
+        m(*collate([encode(tok, r["passage"], [r["statement"]], 160)]))
     for x in seen:
         x.remove()
     return top
@@ -111,14 +118,21 @@ class Layer(nn.Module):
         return self.ln2(x + self.drop(self.down(F.gelu(self.up(x)))))
 
 
-def distances(l, buckets, device):
+def distances(at, buckets):
     """For every pair of positions the bucket of their distance: near ones apart, far ones by logarithm, each side its own."""
-    at = torch.arange(l, device=device)
-    d = at[:, None] - at[None, :]
+    d = at[:, :, None] - at[:, None, :]
     half = buckets // 2
     exact = half // 2
     far = exact + (torch.log(d.abs().clamp(min=1).float() / exact) / math.log(128 / exact) * (half - exact)).long()
     return (d < 0).long() * half + torch.where(d.abs() < exact, d.abs(), far.clamp(max=half - 1))
+
+
+def sight(part, dtype):
+    """What is added to the scores of attention: no one sees the padding, no statement the other, and the passage sees several as one."""
+    q, k = part[:, :, None], part[:, None, :]
+    unseen = (k < 0) | ((q > 0) & (k > 0) & (q != k))
+    several = part.amax(1).clamp(min=1).to(dtype)[:, None, None]
+    return unseen.to(dtype) * -1e4 - ((q == 0) & (k > 0)).to(dtype) * torch.log(several)
 
 
 class Encoder(nn.Module):
@@ -140,7 +154,7 @@ class Encoder(nn.Module):
         # a pruned model says which heads and how many inner units each layer has (prune.py)
         shapes = cfg.get("pruned") or [{"heads": list(range(of)), "units": cfg["intermediate_size"]}] * cfg["num_hidden_layers"]
         self.layers = nn.ModuleList(Layer(d, x["heads"], of, x["units"], eps, dropout) for x in shapes)
-        self.plain, self.frozen = False, 0
+        self.plain, self.frozen, self.together = False, 0, cfg.get("together", len(shapes) // 2)
 
     def freeze(self, layers):
         """The lowest layers and everything under them stay as they are, and no gradient is computed for them."""
@@ -149,20 +163,22 @@ class Encoder(nn.Module):
             if part is not None:
                 part.requires_grad_(False)
 
-    def begin(self, input_ids, attention_mask, token_type_ids):
+    def begin(self, input_ids, at, part):
         """What the first layer reads, and what every layer must know of the batch. On a CPU only the real tokens go on, in one row."""
-        l = input_ids.shape[1]
-        x = self.word(input_ids) + self.typ(token_type_ids) + self.pos(torch.arange(self.first, self.first + l, device=input_ids.device))
-        x = self.drop(self.ln(x))
-        mask = attention_mask.to(x.dtype)
-        bias = (1.0 - mask)[:, None, None, :] * -1e4
-        if self.rel is not None:
-            near = self.rel(distances(l, self.rel.num_embeddings, x.device)).permute(2, 0, 1)
-            bias = bias + near[None].to(x.dtype)
+        kind = ((part > 0) & (at > 0)).long()
+        x = self.drop(self.ln(self.word(input_ids) + self.typ(kind) + self.pos(at + self.first)))
+        bias = self.bias(at, part, x.dtype)
         if self.plain or x.device.type != "cpu":
             return x, (bias, self.plain, None)
-        real = attention_mask.flatten().nonzero()[:, 0]
+        real = (part >= 0).flatten().nonzero()[:, 0]
         return x.flatten(0, 1)[real], (bias, False, real)
+
+    def bias(self, at, part, dtype):
+        """What is added to the scores of attention: (row, head, token, token)."""
+        bias = sight(part, dtype)[:, None]
+        if self.rel is not None:
+            bias = bias + self.rel(distances(at, self.rel.num_embeddings)).permute(0, 3, 1, 2).to(dtype)
+        return bias
 
     @staticmethod
     def end(x, context):
@@ -173,14 +189,42 @@ class Encoder(nn.Module):
         b, l = bias.shape[0], bias.shape[-1]
         return x.new_zeros(b * l, x.shape[-1]).index_copy(0, real, x).view(b, l, -1)
 
-    def hidden(self, input_ids, attention_mask, token_type_ids):
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
-            x, context = self.begin(input_ids, attention_mask, token_type_ids)
-            for layer in self.layers[:self.frozen]:
+    def split(self, x, context, at, part):
+        """A row for every statement, with a copy of the passage; of the others only padding is left."""
+        _, plain, real = context
+        if plain:       # one row in the graph
+            slots = part.flatten()[(at.flatten() == 0).nonzero()[:, 0], None]
+            part = torch.where(part == 0, 0, torch.where(part == slots, 1, -1))
+            at = at.expand(slots.shape[0], -1)
+            return x.expand(slots.shape[0], -1, -1), (self.bias(at, part, x.dtype), plain, None), at, part
+        b, n = part.shape
+        own = part[:, None] == torch.arange(1, 3, device=part.device)[:, None]
+        keep = ((own | (part == 0)[:, None]) & own.any(-1, keepdim=True)).flatten(0, 1)
+        of = torch.arange(b, device=part.device).repeat_interleave(2)[keep.any(1)]
+        keep = keep[keep.any(1)]
+        rows, width = len(keep), int(keep.sum(1).max())
+        row, token = keep.nonzero(as_tuple=True)
+        source, place = of[row] * n + token, row * width + keep.cumsum(1)[row, token] - 1
+        at = at.new_zeros(rows * width).index_copy(0, place, at.flatten()[source]).view(rows, width)
+        part = part.new_full((rows * width,), -1).index_copy(0, place, part.flatten()[source].clamp(max=1)).view(rows, width)
+        if real is None:
+            x = x.new_zeros(rows * width, x.shape[-1]).index_copy(0, place, x.flatten(0, 1)[source]).view(rows, width, -1)
+        else:
+            flat = real.new_zeros(b * n).index_copy(0, real, torch.arange(len(real), device=real.device))
+            x, real = x[flat[source]], place
+        return x, (self.bias(at, part, x.dtype), plain, real), at, part
+
+    def hidden(self, input_ids, at, part):
+        """The hidden states of every statement's row, and the positions and owners of its tokens."""
+        learns = torch.is_grad_enabled()
+        with torch.set_grad_enabled(learns and not self.frozen):
+            x, context = self.begin(input_ids, at, part)
+        for i, layer in enumerate(self.layers):
+            with torch.set_grad_enabled(learns and i >= self.frozen):
+                if i == self.together:
+                    x, context, at, part = self.split(x, context, at, part)
                 x = layer(x, *context)
-        for layer in self.layers[self.frozen:]:
-            x = layer(x, *context)
-        return self.end(x, context)
+        return self.end(x, context), at, part
 
 
 class Detector(Encoder):
@@ -192,18 +236,22 @@ class Detector(Encoder):
         for name, wide in cfg.get("wide", {}).items():
             self.get_submodule(name).wide = wide
 
-    def forward(self, input_ids, attention_mask, token_type_ids):
-        return self.judge(self.hidden(input_ids, attention_mask, token_type_ids), attention_mask, token_type_ids)
+    def forward(self, input_ids, at, part):
+        """(statement, class), the statements of the first row first."""
+        return self.judge(*self.hidden(input_ids, at, part))
 
-    def judge(self, x, attention_mask, token_type_ids):
-        mask = attention_mask.to(x.dtype)
+    def judge(self, x, at, part):
         # passage and statement pooled apart, and their product: the side is the sign of a product
-        seg = token_type_ids.to(x.dtype)
-        ps, st = (mask * (1.0 - seg))[:, :, None], (mask * seg)[:, :, None]
-        u = (x * ps).sum(1) / ps.sum(1)
-        v = (x * st).sum(1) / st.sum(1)
-        h = F.gelu(self.pool(torch.cat([x[:, 0], u, v, u * v, (u - v).abs()], -1)))
-        return self.head(self.drop(h))
+        own, start = part == 1, (part == 1) & (at == 0)
+
+        def mean(which):
+            w = which.to(x.dtype)[:, None]
+            return (w @ x / w.sum(-1, keepdim=True))[:, 0]
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.float()
+            u, v = mean((part == 0) | start), mean(own & ~start)
+            h = torch.cat([mean(start), u, v, u * v, (u - v).abs()], -1)
+        return self.head(self.drop(F.gelu(self.pool(h))))
 
 
 def names_of(cfg):
@@ -298,20 +346,21 @@ def marks(tok):
     return [start], [end], [end]
 
 
-def pair(p, s, marks, max_tokens):
-    """The tokens of the pair and how many belong to the passage; the passage is cut, the statement is kept (to 64 tokens)."""
+def row(p, statements, marks, max_tokens):
+    """The tokens of a passage and its statements, their positions, and to whom they belong. The passage is cut so that with the longest statement alone
+    it has `max_tokens`; a statement is cut to 64 tokens."""
     before, between, after = marks
-    s = s[:64]
-    p = p[:max_tokens - len(before) - len(between) - len(after) - len(s)]
-    first = before + p + between
-    return first + s + after, len(first)
+    statements = [s[:64] + after for s in statements]
+    p = p[:max_tokens - len(before) - len(between) - max(map(len, statements))] + between
+    ids, at, part = before * len(statements) + p, [0] * len(statements) + list(range(1, len(p) + 1)), list(range(1, len(statements) + 1)) + [0] * len(p)
+    for k, s in enumerate(statements, 1):
+        ids, at, part = ids + s, at + list(range(len(p) + 1, len(p) + 1 + len(s))), part + [k] * len(s)
+    return ids, at, part
 
 
-def encode(tok, passage, statement, max_tokens):
-    """[CLS] passage [SEP] statement [SEP] and the token types."""
-    p, s = (tok.encode(x, add_special_tokens=False).ids for x in (passage, statement))
-    ids, cut = pair(p, s, marks(tok), max_tokens)
-    return ids, [0] * cut + [1] * (len(ids) - cut)
+def encode(tok, passage, statements, max_tokens):
+    p, *s = (tok.encode(x, add_special_tokens=False).ids for x in (passage, *statements))
+    return row(p, s, marks(tok), max_tokens)
 
 
 def tokenizer(base):
@@ -323,12 +372,6 @@ def tokenizer(base):
 
 
 def collate(rows):
-    n = max(len(r[0]) for r in rows)
-    ids = torch.zeros(len(rows), n, dtype=torch.long)
-    typ = torch.zeros(len(rows), n, dtype=torch.long)
-    mask = torch.zeros(len(rows), n, dtype=torch.long)
-    for i, (a, t) in enumerate(rows):
-        ids[i, :len(a)] = torch.tensor(a)
-        typ[i, :len(a)] = torch.tensor(t)
-        mask[i, :len(a)] = 1
-    return ids, mask, typ
+    n = max(len(ids) for ids, _, _ in rows)
+    padded = [[x + [fill] * (n - len(x)) for x in column] for column, fill in zip(zip(*rows), (0, 0, -1))]
+    return tuple(torch.tensor(x) for x in padded)

@@ -1,8 +1,9 @@
-"""Pairs as tokens in one flat array on the device, and batches drawn from it by row number.
+"""Pairs as tokens, and batches of them.
 
-A row is a (passage, statement) pair. It is read whole, or in windows of sentences (windows.py): then it has several pieces, and
-its logits are those of the pieces together. A row can have more than one reading; each batch takes one of them at random.
-Every text is tokenised once, a batch is one gather, and only numbers travel to the device.
+A pair is a passage and a statement. A row of a batch holds a passage with one statement or with two (model.py): two pairs of a batch with one
+passage share a row, unless they are to be read apart. A passage is read whole, or in windows of sentences (windows.py): then it has
+several pieces, each with a row of its own, and its logits are those of the pieces together. It can have more than one reading; each batch takes one
+of them at random. Every text is tokenised once.
 """
 import random
 from array import array
@@ -26,67 +27,75 @@ def readings(text, size):
 
 class Packed:
     def __init__(self, rows, tok, max_tokens, device="cpu", window=0):
-        marks, known, read = M.marks(tok), {}, {}
+        read = {}
         for r in rows:
             if r["passage"] not in read:
                 read[r["passage"]] = readings(r["passage"], window)
-        texts = list({r["statement"] for r in rows} | {w for v in read.values() for x in v for w in x})
+        number = {t: k for k, t in enumerate({r["statement"]: 0 for r in rows} | {w: 0 for v in read.values() for x in v for w in x})}
+        texts, self.texts = list(number), []
         for i in range(0, len(texts), 4096):
-            part = texts[i:i + 4096]
-            known.update((t, e.ids) for t, e in zip(part, tok.encode_batch(part, add_special_tokens=False)))
-        flat, n, cut, self.pieces = array("i"), [], [], []
-        for r in rows:
-            self.pieces.append([])
-            for reading in read[r["passage"]]:
-                self.pieces[-1].append(range(len(n), len(n) + len(reading)))
-                for w in reading:
-                    ids, c = M.pair(known[w], known[r["statement"]], marks, max_tokens)
-                    flat.extend(ids)
-                    n.append(len(ids))
-                    cut.append(c)
-        self.n = np.array(n, dtype=np.int64)
+            self.texts += [array("i", e.ids) for e in tok.encode_batch(texts[i:i + 4096], add_special_tokens=False)]
+        self.marks, self.max_tokens, self.device = M.marks(tok), max_tokens, device
+        pieces = {t: [[number[w] for w in x] for x in v] for t, v in read.items()}
+        self.pieces = [pieces[r["passage"]] for r in rows]
+        self.statement = np.array([number[r["statement"]] for r in rows])
+        known = {}
+        self.passage = np.array([known.setdefault((r["group"], r["passage"]), len(known)) for r in rows])
         self.label = np.array([common.CLASSES.index(r["label"]) if r["label"] else -1 for r in rows])
-        number = {}
-        self.passage, self.statement = (np.array([number.setdefault(r[k], len(number)) for r in rows]) for k in ("passage", "statement"))
-        start = np.concatenate([[0], np.cumsum(self.n)[:-1]])
         put = lambda x: torch.as_tensor(x).to(device)
-        self.device, self.flat = device, put(np.array(flat, dtype=np.int32))
-        self.start, self.length, self.cut = put(start), put(self.n), put(np.array(cut))
         self.y = put(self.label)
         self.weight = put(np.array([r["weight"] for r in rows], dtype=np.float32))
         # the cosine about its middle; nothing where it is not known
         self.cos = put(np.array([r["cos"] - 0.5 if "cos" in r else 0.0 for r in rows], dtype=np.float32))
         self.step = 8 if device != "cpu" else 1     # widths that suit the GPU's kernels
 
-    def reading(self, row, k=0):
-        return self.pieces[row][k % len(self.pieces[row])]
+    def reading(self, pair, k=0):
+        return self.pieces[pair][k % len(self.pieces[pair])]
 
-    def tokens(self, pieces):
-        """Token ids, mask and types of pieces, on the device."""
-        pieces = np.asarray(pieces)
-        width = -(-int(self.n[pieces].max()) // self.step) * self.step
-        i = torch.as_tensor(pieces).to(self.device)
-        at = torch.arange(width, device=self.device)
-        mask = (at < self.length[i][:, None]).long()
-        ids = self.flat[(self.start[i][:, None] + at).clamp(max=len(self.flat) - 1)].long() * mask
-        return ids, mask, (at >= self.cut[i][:, None]).long() * mask
+    def together(self, pairs, apart=False):
+        """The pairs that share a row: two of one passage."""
+        out, waits = [], {}
+        for i in pairs:
+            other = None if apart else waits.pop(self.passage[i], None)
+            if other is None:
+                out.append([i])
+                waits[self.passage[i]] = out[-1]
+            else:
+                other.append(i)
+        return [tuple(x) for x in out]
+
+    def size(self, row, k=0):
+        """The tokens of every piece of a row."""
+        before, between, after = map(len, self.marks)
+        own = [min(64, len(self.texts[self.statement[i]])) + after for i in row]
+        room = self.max_tokens - before - between - max(own)
+        return [before * len(row) + min(room, len(self.texts[t])) + between + sum(own) for t in self.reading(row[0], k)]
+
+    def tokens(self, rows):
+        """Token ids, positions and owners of rows (piece, its pairs), on the device."""
+        made = [M.row(self.texts[t].tolist(), [self.texts[self.statement[i]].tolist() for i in row], self.marks, self.max_tokens) for t, row in rows]
+        width = -(-max(len(ids) for ids, _, _ in made) // self.step) * self.step
+        padded = np.tile(np.array([0, 0, -1])[:, None, None], (1, len(made), width))
+        for i, row in enumerate(made):
+            padded[:, i, :len(row[0])] = row
+        return tuple(torch.as_tensor(padded).to(self.device))
 
     def logits(self, m, rows, k):
-        """Logits of rows read in their `k`-th way; neither is 0 wherever a row has more than one piece."""
-        pieces = [self.reading(r, x) for r, x in zip(rows, k)]
+        """Logits of the pairs in rows read in their `k`-th way, in their order; neither is 0 wherever a passage has more than one piece."""
+        pieces = [[(t, row) for t in self.reading(row[0], x)] for row, x in zip(rows, k)]
         kind = torch.device(self.device).type
         with torch.autocast(kind, dtype=torch.bfloat16, enabled=BF16):
             z = m(*self.tokens([p for x in pieces for p in x])).float()
-        most = max(map(len, pieces))
+        first, at = 0, []
+        for row, x in zip(rows, pieces):
+            at += [range(first + slot, first + slot + len(row) * len(x), len(row)) for slot in range(len(row))]
+            first += len(row) * len(x)
+        most = max(map(len, at))
         if most == 1:
             return z
-        at = np.full((len(rows), most), len(z))
-        first = 0
-        for i, x in enumerate(pieces):
-            at[i, :len(x)] = range(first, first + len(x))
-            first += len(x)
+        at = torch.tensor([[*x] + [len(z)] * (most - len(x)) for x in at]).to(z.device)
         d = torch.cat([z - z[:, 2:], torch.full((1, 3), -1e4, device=z.device)])
-        joined = torch.logsumexp(d[torch.as_tensor(at).to(z.device)], 1)
+        joined = torch.logsumexp(d[at], 1)
         return torch.cat([joined[:, :2], torch.zeros_like(joined[:, 2:])], 1)
 
 
@@ -111,21 +120,23 @@ def stream(groups, shares, seed):
             if not bag[s]:
                 bag[s] = list(range(len(groups[s])))
                 rng.shuffle(bag[s])
-            g, silent = groups[s][bag[s].pop()]
-            # silent for both: one of the two is enough, and counts double
-            yield ((rng.choice(g),), 2.0) if silent else (g, 1.0)
+            yield groups[s][bag[s].pop()]
 
 
-def batches(it, data, seed, tokens, most, mega=40):
-    """Groups of about the same length, some `tokens` a batch; every group with the reading that it is drawn with."""
+def batches(it, data, seed, tokens, most, alone, mega=40):
+    """Groups of about the same length, some `tokens` a batch: of each its pairs, its rows, and the reading that it is drawn with. A share `alone` of
+    the groups is read with one statement a row. A passage that is silent on both statements is then drawn with one of them, which counts double."""
     rng = random.Random(seed + 1)
     while True:
         pool, total = [], 0
         while total < mega * tokens:
-            g, factor = next(it)
-            k = rng.randrange(6)
-            n = [data.n[p] for r in g for p in data.reading(r, k)]
-            pool.append((max(n) + rng.random() * 6, int(sum(n)), len(n), (g, factor, k)))
+            g, silent = next(it)
+            k, apart, factor = rng.randrange(6), rng.random() < alone, 1.0
+            if apart and silent:
+                g, factor = (rng.choice(g),), 2.0
+            rows = data.together(g, apart)
+            n = [x for row in rows for x in data.size(row, k)]
+            pool.append((max(n) + rng.random() * 6, sum(n), len(n), (rows, factor, k)))
             total += sum(n)
         pool.sort(key=lambda x: x[0])
         out, cur, size, pieces = [], [], 0, 0
@@ -141,24 +152,26 @@ def batches(it, data, seed, tokens, most, mega=40):
 
 
 @torch.no_grad()
-def score(m, data, idx, w=None, tokens=4800, reading=0):
-    """Logits of rows, joined with the cosine where `w` is given; in the order of `idx`."""
+def score(m, data, idx, w=None, tokens=4800, reading=0, apart=False):
+    """Logits of pairs, joined with the cosine where `w` is given; in the order of `idx`."""
     was = m.training
     m.eval()
     idx = np.asarray(idx)
-    size = np.array([max(data.n[p] for p in data.reading(r, reading)) for r in idx])
-    many = np.array([len(data.reading(r, reading)) for r in idx])
-    order = np.argsort(-size, kind="stable")
+    place = {int(i): k for k, i in enumerate(idx)}
+    assert len(place) == len(idx), "a pair is asked for twice"
+    rows = sorted(data.together(place, apart), key=lambda row: -max(data.size(row, reading)))
+    size, many = [max(data.size(row, reading)) for row in rows], [len(data.reading(row[0], reading)) for row in rows]
     z, at = np.zeros((len(idx), 3), dtype=np.float32), 0
-    while at < len(order):
+    while at < len(rows):
         k, n = at, 0
-        while k < len(order) and (k == at or (n + many[order[k]]) * size[order[at]] <= tokens):
-            n += many[order[k]]
+        while k < len(rows) and (k == at or (n + many[k]) * size[at] <= tokens):
+            n += many[k]
             k += 1
-        part = order[at:k]
-        y = data.logits(m, idx[part], [reading] * len(part))
-        i = torch.as_tensor(idx[part]).to(data.device)
-        z[part] = (y if w is None else joined(y, data.cos[i], w)).cpu().numpy()
+        part = rows[at:k]
+        y = data.logits(m, part, [reading] * len(part))
+        pairs = [i for row in part for i in row]
+        i = torch.as_tensor(pairs).to(data.device)
+        z[[place[p] for p in pairs]] = (y if w is None else joined(y, data.cos[i], w)).cpu().numpy()
         at = k
     m.train(was)
     return z

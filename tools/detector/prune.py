@@ -81,7 +81,7 @@ def texts(data, tok, n, seed, longest=128):
             by.setdefault(r["source"].split("-")[0], []).append(r)
     rows = [r for x in by.values() for r in rng.sample(x, min(len(x), -(-n // len(by))))]
     rng.shuffle(rows)
-    return [M.encode(tok, r["passage"], r["statement"], longest) for r in rows]
+    return [M.encode(tok, r["passage"], [r["statement"]], longest) for r in rows]
 
 
 def batches(rows, size=24):
@@ -95,7 +95,7 @@ def matters(m, parts, seed):
     m.requires_grad_(False)
     heads = [torch.zeros(len(x.heads)) for x in m.layers]
     units = [torch.zeros(x.up.out_features) for x in m.layers]
-    for ids, mask, typ in parts:
+    for ids, at, part in parts:
         seen, hooks = {}, []
 
         def keep(name):
@@ -108,12 +108,12 @@ def matters(m, parts, seed):
         for i, layer in enumerate(m.layers):
             hooks += [layer.o.register_forward_pre_hook(keep(("o", i))), layer.down.register_forward_pre_hook(keep(("down", i)))]
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            z = m(ids, mask, typ)
+            z = m(ids, at, part)
         # the expectation over v of (v · derivative)² is the sum of the squares over the logits
         (z.float() * torch.randn_like(z.float())).sum().backward()
         for h in hooks:
             h.remove()
-        of = mask.nonzero()[:, 0]       # which text a token belongs to
+        of = (part >= 0).nonzero()[:, 0]       # which text a token belongs to
         for (kind, i), y in seen.items():
             moved = torch.zeros(len(ids), y.shape[-1]).index_add_(0, of, (y.detach().float() * y.grad.float()))
             if kind == "down":

@@ -59,22 +59,29 @@ score() {   # split, window, file, more
 }
 fit() {
     mkdir -p "$run/scores"
-    for w in 0 2; do score dev "$w" "dev-$w"; "$python" fit.py --dev "$run/scores/dev-$w.npz" --out "$run/joint-$w.json"; done
+    for w in 0 2; do
+        score dev "$w" "dev-$w"
+        score dev "$w" "dev-apart-$w" --apart
+        "$python" fit.py --dev "$run/scores/dev-$w.npz" --apart "$run/scores/dev-apart-$w.npz" --out "$run/joint-$w.json"
+    done
     # the reading with the better side on the development split is the one that is used
     best=$("$python" -c 'import json,sys; print(max((0, 2), key=lambda w: sum(json.load(open(f"{sys.argv[1]}/joint-{w}.json"))["dev_folds"][k] for k in ("right_side", "auc"))))' "$run")
     echo "$best" > "$run/window"
-    score dev "$best" negated-dev --with negated
+    score dev "$best" negated-dev --apart --with negated
     score test "$best" test
-    "$python" fit.py --dev "$run/scores/dev-$best.npz" --negated "$run/scores/negated-dev.npz" --test "$run/scores/test.npz" --out "$run/joint.json"
+    "$python" fit.py --dev "$run/scores/dev-$best.npz" --apart "$run/scores/dev-apart-$best.npz" --negated "$run/scores/negated-dev.npz" --test "$run/scores/test.npz" --out "$run/joint.json"
 }
 evaluate() {
     w=$(cat "$run/window")
     score check "$w" check
-    score test "$w" negated --with negated
-    score check "$w" negated-check --with negated
-    score test "$w" empty --with empty --every 3
-    score test "$w" other --with other --every 3
+    score test "$w" test-apart --apart
+    score check "$w" check-apart --apart
+    score test "$w" negated --apart --with negated
+    score check "$w" negated-check --apart --with negated
+    score test "$w" empty --apart --with empty --every 3
+    score test "$w" other --apart --with other --every 3
     "$python" evaluate.py --joint "$run/joint.json" --dev "$run/scores/dev-$w.npz" --test "$run/scores/test.npz" --check "$run/scores/check.npz" \
+        --apart "$run/scores/test-apart.npz" --apart-check "$run/scores/check-apart.npz" \
         --negated "$run/scores/negated.npz" --negated-check "$run/scores/negated-check.npz" --empty "$run/scores/empty.npz" \
         --other "$run/scores/other.npz" --onnx "$run/out/detector.onnx" --data "$pairs" --out "$run/metrics.json"
 }

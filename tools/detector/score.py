@@ -3,7 +3,7 @@
 python score.py --onnx detector.onnx --tokenizer FOLDER --encoder ../../assets/minilm --data pairs.jsonl --split dev --out dev.npz
 python score.py --checkpoint best.pt --base MPNET --encoder ../../assets/minilm --data pairs.jsonl --split check --window 2 --out check.npz
 
---window 0 reads passages whole. --with negated puts the negations in the place
+--window 0 reads passages whole. --apart reads each statement by itself, as single pairs are read. --with negated puts the negations in the place
 of both statements, for the negation test. `--out` then holds, in
 the order of the passages: `z` (window, statement, class), `start` (the first window of each passage), `cos` (passage, statement).
 """
@@ -40,19 +40,19 @@ def units(groups, size, stride):
     for g in groups:
         start.append(n)
         for w in windows.windows(g[0]["passage"], size, stride):
-            rows += [{"passage": w, "statement": r["statement"], "label": r["label"], "weight": 1.0} for r in g]
+            rows += [{"passage": w, "statement": r["statement"], "label": r["label"], "weight": 1.0, "group": n} for r in g]
             n += 1
     return rows, np.array(start)
 
 
 def logits(a, rows):
     if a.onnx:
-        return export.predict_onnx(a.onnx, M.tokenizer(a.tokenizer), rows, a.max_tokens, a.threads)
+        return export.predict_onnx(a.onnx, M.tokenizer(a.tokenizer), rows, a.max_tokens, a.threads, a.apart)
     import torch
     import packed
     torch.set_num_threads(a.threads)
     data = packed.Packed(rows, M.tokenizer(a.base), a.max_tokens)
-    return packed.score(M.load(a.checkpoint, a.base), data, range(len(rows)))
+    return packed.score(M.load(a.checkpoint, a.base), data, range(len(rows)), apart=a.apart)
 
 
 def main():
@@ -65,6 +65,7 @@ def main():
     ap.add_argument("--stride", type=int, default=1)
     ap.add_argument("--max-tokens", type=int, default=256)
     ap.add_argument("--threads", type=int, default=1)
+    ap.add_argument("--apart", action="store_true")
     ap.add_argument("--sources", default="labels,written,contrast,web")
     ap.add_argument("--every", type=int, default=1, help="only every so many passages")
     ap.add_argument("--with", dest="extra", choices=["negated", "empty", "other"],

@@ -41,9 +41,10 @@ STAGE = {
 
 
 def sides(b, data):
-    """Where in the batch a supporting and an opposing row stand that share their passage or their statement."""
+    """Where in the batch a supporting and an opposing pair stand that share their passage or their statement."""
     pro, con, k = [], [], 0
-    for g, *_ in b:
+    for rows, *_ in b:
+        g = [i for row in rows for i in row]
         for i, x in enumerate(g):
             for j, y in enumerate(g):
                 if data.label[x] == 0 and data.label[y] == 1 and (
@@ -180,7 +181,7 @@ def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch):
         if s["finished"]:
             return mean
     before, after = [p for _, p in own], [dict(mean.named_parameters())[n] for n, _ in own]
-    it = packed.batches(packed.stream(groups, shares, a.seed), data, a.seed, a.tokens, a.most)
+    it = packed.batches(packed.stream(groups, shares, a.seed), data, a.seed, a.tokens, a.most, a.alone)
     for _ in range(step):
         next(it)
 
@@ -206,10 +207,11 @@ def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch):
         for g in opt.param_groups:
             g["lr"] = lr * min(1.0, done / 0.05 + 0.02) * max(0.02, 1 - done) * g["k"]
         b = next(it)
-        idx = np.array([r for g, *_ in b for r in g])
-        factor = torch.tensor([f for g, f, _ in b for _ in g]).to(a.device)
+        rows, ways = [row for g, *_ in b for row in g], [k for g, _, k in b for _ in g]
+        idx = [i for row in rows for i in row]
+        factor = torch.tensor([f for g, f, _ in b for row in g for _ in row]).to(a.device)
         i = torch.as_tensor(idx).to(a.device)
-        z = data.logits(m, idx, [k for g, _, k in b for _ in g])
+        z = data.logits(m, rows, ways)
         loss, ce, tie = loss_of(packed.joined(z, data.cos[i], w), data.y[i], data.weight[i] * factor, *sides(b, data), a)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(before, 1.0)
@@ -255,12 +257,14 @@ def options(ap):
     ap.add_argument("--margin", type=float, default=1.0)
     ap.add_argument("--mirror", type=float, default=0.3)
     ap.add_argument("--smooth", type=float, default=0.03)
+    ap.add_argument("--dropout", type=float, default=0.1)
     ap.add_argument("--average", type=float, default=0.995, help="how much of the averaged weights stays at a step")
     ap.add_argument("--no-cosine", action="store_true", help="the model must know the topic by itself (a teacher)")
     ap.add_argument("--save-every", type=float, help="seconds; 180 on a CPU, 60 on a GPU")
     ap.add_argument("--eval-every", type=float, help="seconds; 600 on a CPU, 30 on a GPU")
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--device", default="cpu")
+    ap.add_argument("--alone", type=float, default=0.2, help="share of the groups that are read with one statement a row")
     ap.add_argument("--window", type=int, default=0, help="sentences in a window, 0: passages are read whole")
     ap.add_argument("--freeze", type=int, default=0, help="how many of the lowest layers do not train")
     ap.add_argument("--format", choices=["measure", "bf16", "f32"], default="measure", help="of numbers on a CPU")
@@ -338,7 +342,7 @@ def main():
         if "negated" in shares:
             train += negations(train)
         dev = watched(dev, a.watch, a.seed)
-        m = M.from_base(a.base, seed=a.seed)
+        m = M.from_base(a.base, a.dropout, a.seed)
         if init:
             old, own = M.state_of(init), m.state_dict()
             m.load_state_dict({k: old[k] if k in old and old[k].shape == v.shape else v for k, v in own.items()})

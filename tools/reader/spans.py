@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 
+import torch
 import torch.nn as nn
 
 DETECTOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "detector")
@@ -32,10 +33,20 @@ class Reader(M.Encoder):
         d = cfg["hidden_size"]
         self.mix = nn.Linear(d, d)
         self.spans = nn.Linear(d, 2)
+        self.together = None      # a row holds one question and one passage from the first layer to the last
 
     def forward(self, input_ids, attention_mask, token_type_ids):
-        x = self.hidden(input_ids, attention_mask, token_type_ids)
+        # the detector's owners are the types here, so every token sees every other
+        at = torch.arange(input_ids.shape[1]).expand_as(input_ids)
+        x, _, _ = self.hidden(input_ids, at * attention_mask, torch.where(attention_mask > 0, token_type_ids, -1))
         return self.spans(self.drop(nn.functional.gelu(self.mix(x))))
+
+
+def collate(rows):
+    """Ids, mask and types of rows of ids and types."""
+    width = max(len(ids) for ids, _ in rows)
+    padded = lambda xs: torch.tensor([list(x) + [0] * (width - len(x)) for x in xs])
+    return padded([ids for ids, _ in rows]), padded([[1] * len(ids) for ids, _ in rows]), padded([types for _, types in rows])
 
 
 def from_base(folder, seed=0):

@@ -136,7 +136,7 @@ def report(m, tok, dev, a, depth=5):
         contexts = [R.context(title, text) for title, text in [(r["title"], r["text"])] + r["silent"][:depth - 1]]
         encoded = [R.Encoded(tok, r["question"], c, a.max_tokens, a.question_tokens) for c in contexts]
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            z = m(*R.M.collate([(e.ids, e.types) for e in encoded]))
+            z = m(*R.collate([(e.ids, e.types) for e in encoded]))
         s = span_logits(z.float(), encoded)
         said = [texts(s[i], e, c) for i, (e, c) in enumerate(zip(encoded, contexts))]
         best = max(said[0], key=lambda t: (said[0][t][0], t), default="")
@@ -215,7 +215,7 @@ def main():
         for g in opt.param_groups:
             g["lr"] = lr * g["k"] * min(1.0, done / 0.06 + 0.02) * max(0.02, 1 - done)
         b = next(it)
-        ids, mask, typ = R.M.collate([(x[0].ids, x[0].types) for x in b])
+        ids, mask, typ = R.collate([(x[0].ids, x[0].types) for x in b])
         with torch.autocast("cpu", dtype=torch.bfloat16):
             z = m(ids, mask, typ)
         loss = loss_of(z.float(), b)

@@ -16,7 +16,7 @@ use crate::annotate::{
 use crate::cli::job::{Meter, open_setup};
 use crate::cli::options::Common;
 use crate::corpus::Passage;
-use crate::detect::{self, DetectError};
+use crate::detect::{DetectError, Reading};
 use crate::engine::Setup;
 use crate::input::LISTED;
 use crate::question::{self, Question};
@@ -137,6 +137,9 @@ pub fn named(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
+/// The text of a passage with the two sides of its question, and the passage.
+type Sides = ((String, [String; 2]), Passage);
+
 /// Runs the detector on all labelled pairs. Pairs are skipped and counted if the corpus no longer has the labelled text of their
 /// passage, or if the detector fails.
 pub fn judge(
@@ -149,19 +152,25 @@ pub fn judge(
     let detector = setup.detector()?;
     let mut pairs: HashMap<(String, String), Option<Passage>> = HashMap::new();
     // If a statement has an opposite, both are read, because the decision is on both.
-    let mut sides: HashSet<(String, [String; 2])> = HashSet::new();
+    let mut sides: HashMap<(String, [String; 2]), Passage> = HashMap::new();
     for one in decisions {
         let passage = material.passage(one);
-        let question = material.question(&one.question).filter(|question| question.sides().is_some());
+        let both = material.question(&one.question).and_then(Question::both);
         let opposite =
-            question.and_then(|question| <[String; 2]>::try_from(question.perspectives.clone()).ok());
-        if let Some(both) = opposite.filter(|both| passage.is_some() && both.contains(&one.perspective)) {
-            for statement in &both {
-                pairs.entry((one.text.clone(), statement.clone())).or_insert_with(|| passage.clone());
-            }
-            sides.insert((one.text.clone(), both));
+            both.map(|both| both.map(str::to_owned)).filter(|both| both.contains(&one.perspective));
+        if let (Some(both), Some(passage)) = (opposite, &passage) {
+            sides.entry((one.text.clone(), both)).or_insert_with(|| passage.clone());
         }
         pairs.entry((one.text.clone(), one.perspective.clone())).or_insert(passage);
+    }
+    // Where they are not read together, the decision follows from the reading of each.
+    let (together, apart): (Vec<Sides>, Vec<Sides>) = sides
+        .into_iter()
+        .partition(|((_, both), _)| detector.reads_both(both.each_ref().map(String::as_str)));
+    for ((text, both), passage) in &apart {
+        for statement in both {
+            pairs.entry((text.clone(), statement.clone())).or_insert_with(|| Some(passage.clone()));
+        }
     }
     let all = pairs.len();
     let known: Vec<((String, String), Passage)> =
@@ -174,35 +183,43 @@ pub fn judge(
             "parallax: {what} no verdict, because this corpus does not hold the passage with the text that was labelled"
         )?;
     }
-    let (done, total) = (AtomicU64::new(0), known.len() as u64);
+    let (done, total) = (AtomicU64::new(0), (known.len() + together.len()) as u64);
+    let next = || Progress { job: Job::Judging, done: done.fetch_add(1, Ordering::Relaxed) + 1, total };
     let readings = on_all(setup.judging(), known.len(), stop, |i| {
         let ((_, statement), passage) = &known[i];
         let reading = setup.verdicts.read(detector.as_ref(), passage, statement, stop);
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        meter.show(Progress { job: Job::Judging, done, total });
+        meter.show(next());
         reading
+    });
+    let beside = on_all(setup.judging(), together.len(), stop, |i| {
+        let ((_, both), passage) = &together[i];
+        let both = both.each_ref().map(String::as_str);
+        let read = setup.verdicts.read_both(detector.as_ref(), passage, both, stop);
+        meter.show(next());
+        read
     });
     let rule = detector.rule();
     let mut model =
         Model { detector: detector.key().to_owned(), threshold: detector.threshold(), ..Model::default() };
     model.heads = (!rule.about.decided_elsewhere).then(|| rule.heads.clone());
     let mut failed: Vec<DetectError> = Vec::new();
-    let mut read: HashMap<(String, String), detect::Reading> = HashMap::new();
+    let mut read: HashMap<(String, String), Reading> = HashMap::new();
     for ((pair, _), reading) in known.into_iter().zip(readings) {
         match reading {
-            Ok(reading) => {
-                model.p.insert(pair.clone(), rule.single(&reading));
-                read.insert(pair, reading);
-            }
+            Ok(reading) => drop(read.insert(pair, reading)),
             Err(error) => failed.push(error),
         }
     }
-    for (text, both) in sides {
-        let [first, second] = both.each_ref().map(|statement| read.get(&(text.clone(), statement.clone())));
-        let Some(decision) = first.zip(second).and_then(|(first, second)| rule.decide([first, second]))
-        else {
-            continue;
-        };
+    model.p = read.iter().map(|(pair, reading)| (pair.clone(), rule.single(reading))).collect();
+    failed.extend(beside.iter().flatten().filter_map(|reading| reading.clone().err()));
+    let beside = beside.into_iter().map(|both| both.map(Result::ok));
+    let each = apart.iter().map(|((text, both), _)| {
+        both.each_ref().map(|statement| read.get(&(text.clone(), statement.clone())).cloned())
+    });
+    let read: Vec<[Option<Reading>; 2]> = beside.chain(each).collect();
+    for (((text, both), _), read) in together.into_iter().chain(apart).zip(read) {
+        let [Some(first), Some(second)] = read else { continue };
+        let Some(decision) = rule.decide([&first, &second]) else { continue };
         model.decisions.push((text.clone(), both.clone(), decision));
         for (place, statement) in both.into_iter().enumerate() {
             let supports = decision.outcome.supports(place);

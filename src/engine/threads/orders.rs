@@ -46,8 +46,8 @@ pub struct Study {
     pub at: PassageIx,
     /// The passage.
     pub passage: Arc<Passage>,
-    /// The statements to find evidence for, with their indices.
-    pub statements: Vec<(usize, String)>,
+    /// The statements to find evidence for, with their indices and, of two sides, the other one.
+    pub statements: Vec<(usize, String, Option<String>)>,
     /// The list in which to explain its rank, with its recipe and the text that was searched for.
     pub list: Option<(Ranking, Recipe, String)>,
     /// Whether to read the passage's index entry, for a lane with this recipe.

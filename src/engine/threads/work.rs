@@ -17,6 +17,7 @@ use crate::engine::detectors::{DetectorEvent, detectors, fetch_detector, languag
 use crate::engine::edit::{Draft, judge_draft, rewrite, score_draft};
 use crate::engine::explain::{explain, index_entry};
 use crate::engine::framing::{framing, worded};
+use crate::engine::judge::readings;
 use crate::engine::judgments::Judgments;
 use crate::engine::list::{LaneError, Lists};
 use crate::engine::nuggets::{key_points, pool};
@@ -198,9 +199,9 @@ pub(super) fn reader(shared: &Shared, send: &SendReply) {
             let entry = index_entry(setup, &recipe, at).map_err(|error| error.to_string());
             send(Reply::IndexEntry { study: number, at, recipe, entry });
         }
-        for (perspective, statement) in statements {
+        for (perspective, statement, other) in statements {
             let Ok(detector) = setup.detector() else { break };
-            let sentence = match evidence(detector.as_ref(), &passage, &statement, &stop) {
+            let sentence = match evidence(detector.as_ref(), &passage, &statement, other.as_deref(), &stop) {
                 Err(DetectError::Stopped(_)) => break,
                 // After any other error no evidence is shown.
                 sentence => sentence.unwrap_or_default(),
@@ -464,23 +465,23 @@ fn score(setup: &Setup, number: u64, items: &[Item], questions: &[Question], sto
     const HERE: PassageIx = PassageIx(0);
     let (Ok(detector), Ok(rule)) = (setup.detector(), setup.rule()) else { return };
     on_all(setup.judging(), items.len(), stop, |i| {
-        let question = questions.iter().find(|question| question.text == items[i].question);
-        let statements = question.map_or(&[][..], |question| &question.perspectives);
-        let read = |statement: &String| {
-            let (detector, passage) = (detector.as_ref(), &items[i].passage);
-            match detector.at_once() {
-                None => setup.verdicts.read(detector, passage, statement, stop).ok(),
-                // The user did not ask for these verdicts, and they would cost.
-                Some(_) => setup.verdicts.cached(detector, passage, statement),
+        let none = Question::default();
+        let question = questions.iter().find(|question| question.text == items[i].question).unwrap_or(&none);
+        let (detector, passage) = (detector.as_ref(), &items[i].passage);
+        let all: Vec<usize> = (0..question.perspectives.len()).collect();
+        let read: Vec<Option<_>> = match detector.at_once() {
+            None => readings(setup, detector, question, passage, &all, stop).into_iter().map(Some).collect(),
+            // The user did not ask for these verdicts, and they would cost.
+            Some(_) => {
+                let all = question.perspectives.iter();
+                all.map(|statement| setup.verdicts.cached(detector, passage, statement).map(Ok)).collect()
             }
         };
-        let mut judgments =
-            Judgments::new(question.unwrap_or(&Question::default()), LabelSource::Model, Arc::clone(&rule));
-        for (perspective, statement) in statements.iter().enumerate() {
-            let model = read(statement).map(Ok);
+        let mut judgments = Judgments::new(question, LabelSource::Model, Arc::clone(&rule));
+        for (perspective, model) in read.into_iter().enumerate() {
             judgments.write(HERE, perspective, PairLabels { model, ..PairLabels::default() });
         }
-        let probabilities = (0..statements.len()).map(|perspective| judgments.by_model(HERE, perspective)?.p);
+        let probabilities = (0..all.len()).map(|perspective| judgments.by_model(HERE, perspective)?.p);
         let probabilities = probabilities.collect();
         send(Reply::Scored { number, item: i, probabilities, unclear: judgments.is_unclear(HERE) });
     });

@@ -155,7 +155,8 @@ fn a_verdict_on_the_open_passage_requests_its_evidence_once() {
     assert_eq!(receive(&mut app, verdict(1, 7, 1, 0.1)), [], "one statement alone decides nothing");
     let study = studied(&receive(&mut app, verdict(1, 7, 0, 0.9))).unwrap();
     assert_eq!((study.at, study.passage.id.as_str()), (PassageIx(7), "zoos-08"));
-    assert_eq!(study.statements, [(0, "Zoos should be banned.".to_owned())]);
+    let [own, other] = ["Zoos should be banned.", "Zoos should not be banned."].map(str::to_owned);
+    assert_eq!(study.statements, [(0, own, Some(other))]);
     assert!(study.list.is_none(), "the explanation has arrived already");
     assert_eq!(receive(&mut app, verdict(1, 7, 1, 0.1)), []);
     assert_eq!(receive(&mut app, verdict(1, 7, 0, 0.9)), []);

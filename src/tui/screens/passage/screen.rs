@@ -204,7 +204,9 @@ pub fn evidence(app: &mut App) -> Vec<Effect> {
     }
     // A study for the explanation alone would cancel the search for evidence.
     let sought = supported.iter().filter(|i| !app.reading.evidence.contains_key(&(at, **i)));
-    let statements = sought.map(|i| (*i, app.question.perspectives[*i].clone())).collect();
+    let question = &app.question;
+    let other = |i: usize| question.both().map(|both| both[1 - i].to_owned());
+    let statements = sought.map(|i| (*i, question.perspectives[*i].clone(), other(*i))).collect();
     // The study replaces the one before. Evidence that the earlier study has not found yet is requested again with its passage.
     let reading = &mut app.reading;
     reading.requested.retain(|other, all| all.iter().all(|i| reading.evidence.contains_key(&(*other, *i))));
