@@ -631,6 +631,38 @@ fn an_argument_near_the_end_of_a_long_passage_counts() {
 }
 
 #[test]
+fn search_and_detect_decide_alike_on_a_passage_and_two_sides() {
+    let data = tempfile::tempdir().unwrap();
+    let asked = ["search", "Should zoos be banned?", "--lanes", "bm25", "-k", "2", "--label-source", "model"];
+    let (code, out, err) = parallax(data.path(), &[&asked[..], &["--format", "json"]].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let found: Value = serde_json::from_str(&out).unwrap();
+    let hits = found["lanes"][0]["hits"].as_array().unwrap();
+    let mut table = "question\ttitle\tdocument\tperspective\n".to_owned();
+    for hit in hits {
+        // The second first: the order makes no difference.
+        for statement in ["Zoos should not be banned.", "Zoos should be banned."] {
+            let text = |field: &str| hit[field].as_str().unwrap().replace('"', "\"\"");
+            table += &format!("q\t\"{}\"\t\"{}\"\t{statement}\n", text("title"), text("text"));
+        }
+    }
+    let file = data.path().join("pairs.tsv");
+    fs::write(&file, table).unwrap();
+    // Another data folder: nothing is cached.
+    let other = tempfile::tempdir().unwrap();
+    let (code, out, err) =
+        parallax(other.path(), &["detect", "--pairs", &file.to_string_lossy(), "--format", "json"]);
+    assert_eq!(code, Some(0), "{err}");
+    let judged: Value = serde_json::from_str(&out).unwrap();
+    assert!(hits.len() >= 2, "{found}");
+    for (hit, decided) in hits.iter().zip(judged["decisions"].as_array().unwrap()) {
+        let p = |of: &Value| (0..4).map(|i| of["p"][i].as_f64().unwrap()).collect::<Vec<f64>>();
+        let (here, there) = (p(&hit["decision"]), p(&decided["decision"]));
+        assert_eq!(here, [there[1], there[0], there[2], there[3]], "{hit} {decided}");
+    }
+}
+
+#[test]
 fn pairs_without_an_id_are_numbered_from_one() {
     let data = tempfile::tempdir().unwrap();
     let file = data.path().join("pairs.tsv");

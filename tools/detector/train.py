@@ -151,7 +151,7 @@ def write(x, path):
     os.replace(path + ".new", path)
 
 
-def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch):
+def fit(m, data, groups, shares, dev, dev_data, a, out, lr, alone, epoch):
     """Trains `m` until the minutes, the steps or the epochs (of `epoch` groups) are over; the averaged model is left in `out`."""
     os.makedirs(out, exist_ok=True)
     last = os.path.join(out, "last.pt")
@@ -181,7 +181,7 @@ def fit(m, data, groups, shares, dev, dev_data, a, out, lr, epoch):
         if s["finished"]:
             return mean
     before, after = [p for _, p in own], [dict(mean.named_parameters())[n] for n, _ in own]
-    it = packed.batches(packed.stream(groups, shares, a.seed), data, a.seed, a.tokens, a.most, a.alone)
+    it = packed.batches(packed.stream(groups, shares, a.seed), data, a.seed, a.tokens, a.most, alone)
     for _ in range(step):
         next(it)
 
@@ -264,7 +264,7 @@ def options(ap):
     ap.add_argument("--eval-every", type=float, help="seconds; 600 on a CPU, 30 on a GPU")
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--device", default="cpu")
-    ap.add_argument("--alone", type=float, default=0.2, help="share of the groups that are read with one statement a row")
+    ap.add_argument("--alone", type=float, help="share of the groups that are read with one statement a row; .5 in stage 1, .2 in stage 2")
     ap.add_argument("--window", type=int, default=0, help="sentences in a window, 0: passages are read whole")
     ap.add_argument("--freeze", type=int, default=0, help="how many of the lowest layers do not train")
     ap.add_argument("--format", choices=["measure", "bf16", "f32"], default="measure", help="of numbers on a CPU")
@@ -353,8 +353,10 @@ def main():
         if stage == 2 and "labels" in known:
             epoch = len(groups["labels"]) * sum(known.values()) / known["labels"]
         lr = (a.lr or {384: 1.5e-4}.get(m.cfg["hidden_size"], 4e-5)) * (1 if stage == 1 else 0.5)
+        # Two statements of stage 1 are one that is supported and one that is opposed. So that their number does not give that away, half stand alone.
+        alone = {1: 0.5, 2: 0.2}[stage] if a.alone is None else a.alone
         fit(m, packed.Packed(train, tok, a.max_tokens, a.device, a.window), groups, shares, dev,
-            packed.Packed(dev, tok, a.max_tokens, a.device, a.window), a, out, lr, epoch)
+            packed.Packed(dev, tok, a.max_tokens, a.device, a.window), a, out, lr, alone, epoch)
 
 
 if __name__ == "__main__":
