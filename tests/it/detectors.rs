@@ -655,10 +655,19 @@ fn search_and_detect_decide_alike_on_a_passage_and_two_sides() {
     assert_eq!(code, Some(0), "{err}");
     let judged: Value = serde_json::from_str(&out).unwrap();
     assert!(hits.len() >= 2, "{found}");
+    let builtin = CrossEncoder::builtin().unwrap();
     for (hit, decided) in hits.iter().zip(judged["decisions"].as_array().unwrap()) {
         let p = |of: &Value| (0..4).map(|i| of["p"][i].as_f64().unwrap()).collect::<Vec<f64>>();
         let (here, there) = (p(&hit["decision"]), p(&decided["decision"]));
         assert_eq!(here, [there[1], there[0], there[2], there[3]], "{hit} {decided}");
+        // Both read the two statements together, and not each alone.
+        let text = |field: &str| hit[field].as_str().unwrap().to_owned();
+        let passage = Passage { title: text("title"), text: text("text"), ..Passage::default() };
+        let statements = ["Zoos should be banned.", "Zoos should not be banned."];
+        let read = builtin.read_both(&passage, statements, &Stop::never()).map(Result::unwrap);
+        let own = builtin.rule().decide(read.each_ref()).unwrap().p;
+        // JSON may be read back with another last bit.
+        assert!(here.iter().zip(own).all(|(here, own)| (here - own).abs() < 1e-12), "{own:?} {hit}");
     }
 }
 

@@ -202,20 +202,20 @@ pub fn judge(
     let mut model =
         Model { detector: detector.key().to_owned(), threshold: detector.threshold(), ..Model::default() };
     model.heads = (!rule.about.decided_elsewhere).then(|| rule.heads.clone());
-    let mut failed: Vec<DetectError> = Vec::new();
-    let mut read: HashMap<(String, String), Reading> = HashMap::new();
+    // By pair: one that fails alone may fail again beside its opposite.
+    let (mut read, mut failed) = (HashMap::<_, Reading>::new(), HashMap::<_, DetectError>::new());
     for ((pair, _), reading) in known.into_iter().zip(readings) {
         match reading {
             Ok(reading) => drop(read.insert(pair, reading)),
-            Err(error) => failed.push(error),
+            Err(error) => drop(failed.insert(pair, error)),
         }
     }
     model.p = read.iter().map(|(pair, reading)| (pair.clone(), rule.single(reading))).collect();
-    failed.extend(beside.iter().flatten().filter_map(|reading| reading.clone().err()));
+    let of = |((text, both), _): &Sides| both.each_ref().map(|statement| (text.clone(), statement.clone()));
+    let tried = together.iter().flat_map(of).zip(beside.iter().flatten());
+    failed.extend(tried.filter_map(|(pair, read)| Some((pair, read.clone().err()?))));
     let beside = beside.into_iter().map(|both| both.map(Result::ok));
-    let each = apart.iter().map(|((text, both), _)| {
-        both.each_ref().map(|statement| read.get(&(text.clone(), statement.clone())).cloned())
-    });
+    let each = apart.iter().map(|sides| of(sides).map(|pair| read.get(&pair).cloned()));
     let read: Vec<[Option<Reading>; 2]> = beside.chain(each).collect();
     for (((text, both), _), read) in together.into_iter().chain(apart).zip(read) {
         let [Some(first), Some(second)] = read else { continue };
@@ -226,7 +226,7 @@ pub fn judge(
             model.joint.insert((text.clone(), statement), (supports, decision.supports(place) as f32));
         }
     }
-    if let Some(first) = failed.first() {
+    if let Some(first) = failed.values().next() {
         let what = count(failed.len(), "pair has", "pairs have");
         writeln!(safe::stderr(), "parallax: {what} no verdict; the first: {first}")?;
     }
