@@ -24,6 +24,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 from safetensors.torch import load_file
 
+from rows import encode, marks, row  # noqa: F401
+
 CLASSES = ["supports", "opposes", "neither"]
 
 
@@ -96,24 +98,22 @@ class Layer(nn.Module):
         self.drop = nn.Dropout(dropout)
         self.p = dropout
 
-    def forward(self, x, bias, plain, real=None):
-        """`real`: where in the padded batch the tokens of the flat `x` stand; the padding then costs nothing but in the attention."""
-        if real is not None:
-            b, l = bias.shape[0], bias.shape[-1]
-            pad = lambda y: torch.zeros(b * l, y.shape[-1], dtype=y.dtype, device=y.device).index_copy(0, real, y)
-        else:
-            (b, l, _), pad = x.shape, lambda y: y
+    def forward(self, x, bias, plain):
+        b, l, _ = x.shape
         if self.some is not None and bias.shape[1] > 1:
-            bias = bias.index_select(1, self.some)
-        q, k, v = (pad(f(x)).view(b, l, len(self.heads), self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
+            bias = bias.index_select(1, self.some.to(bias.device))
+        q, k, v = (f(x).view(b, l, len(self.heads), self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
         if plain:
             w = torch.softmax(q @ k.transpose(-1, -2) * (self.size ** -0.5) + bias, -1)
             y = w @ v
+        elif x.device.type == "cpu":    # PyTorch's own attention takes twice the time here, most of it backwards
+            q, k, v = (f.reshape(-1, l, self.size) for f in (q, k, v))
+            bias = bias.to(q.dtype).expand(-1, len(self.heads), -1, -1).reshape(-1, l, l)
+            w = torch.baddbmm(bias, q, k.transpose(1, 2), alpha=self.size ** -0.5)
+            y = torch.bmm(torch.softmax(w, -1), v).view(b, -1, l, self.size)
         else:
             y = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q.dtype))
         y = y.transpose(1, 2).reshape(b, l, len(self.heads) * self.size)
-        if real is not None:
-            y = y.flatten(0, 1)[real]
         x = self.ln1(x + self.drop(self.o(y)))
         return self.ln2(x + self.drop(self.down(F.gelu(self.up(x)))))
 
@@ -164,39 +164,29 @@ class Encoder(nn.Module):
                 part.requires_grad_(False)
 
     def begin(self, input_ids, at, part):
-        """What the first layer reads, and what every layer must know of the batch. On a CPU only the real tokens go on, in one row."""
+        """What the first layer reads, and what every layer must know of the batch."""
         kind = ((part > 0) & (at > 0)).long()
         x = self.drop(self.ln(self.word(input_ids) + self.typ(kind) + self.pos(at + self.first)))
+        if self.training and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            x = x.to(torch.get_autocast_dtype("cpu"))       # else every product casts it anew
         bias = self.bias(at, part, x.dtype)
-        if self.plain or x.device.type != "cpu":
-            return x, (bias, self.plain, None)
-        real = (part >= 0).flatten().nonzero()[:, 0]
-        return x.flatten(0, 1)[real], (bias, False, real)
+        return x, (bias, self.plain)
 
     def bias(self, at, part, dtype):
         """What is added to the scores of attention: (row, head, token, token)."""
         bias = sight(part, dtype)[:, None]
         if self.rel is not None:
-            bias = bias + self.rel(distances(at, self.rel.num_embeddings)).permute(0, 3, 1, 2).to(dtype)
-        return bias
-
-    @staticmethod
-    def end(x, context):
-        """The padded batch again."""
-        bias, _, real = context
-        if real is None:
-            return x
-        b, l = bias.shape[0], bias.shape[-1]
-        return x.new_zeros(b * l, x.shape[-1]).index_copy(0, real, x).view(b, l, -1)
+            bias = bias + self.rel(distances(at, self.rel.num_embeddings)).to(dtype).permute(0, 3, 1, 2)
+        return bias.contiguous()
 
     def split(self, x, context, at, part):
         """A row for every statement, with a copy of the passage; of the others only padding is left."""
-        _, plain, real = context
+        _, plain = context
         if plain:       # one row in the graph
             slots = part.flatten()[(at.flatten() == 0).nonzero()[:, 0], None]
             part = torch.where(part == 0, 0, torch.where(part == slots, 1, -1))
             at = at.expand(slots.shape[0], -1)
-            return x.expand(slots.shape[0], -1, -1), (self.bias(at, part, x.dtype), plain, None), at, part
+            return x.expand(slots.shape[0], -1, -1), (self.bias(at, part, x.dtype), plain), at, part
         b, n = part.shape
         own = part[:, None] == torch.arange(1, 3, device=part.device)[:, None]
         keep = ((own | (part == 0)[:, None]) & own.any(-1, keepdim=True)).flatten(0, 1)
@@ -207,12 +197,8 @@ class Encoder(nn.Module):
         source, place = of[row] * n + token, row * width + keep.cumsum(1)[row, token] - 1
         at = at.new_zeros(rows * width).index_copy(0, place, at.flatten()[source]).view(rows, width)
         part = part.new_full((rows * width,), -1).index_copy(0, place, part.flatten()[source].clamp(max=1)).view(rows, width)
-        if real is None:
-            x = x.new_zeros(rows * width, x.shape[-1]).index_copy(0, place, x.flatten(0, 1)[source]).view(rows, width, -1)
-        else:
-            flat = real.new_zeros(b * n).index_copy(0, real, torch.arange(len(real), device=real.device))
-            x, real = x[flat[source]], place
-        return x, (self.bias(at, part, x.dtype), plain, real), at, part
+        x = x.new_zeros(rows * width, x.shape[-1]).index_copy(0, place, x.flatten(0, 1)[source]).view(rows, width, -1)
+        return x, (self.bias(at, part, x.dtype), plain), at, part
 
     def hidden(self, input_ids, at, part):
         """The hidden states of every statement's row, and the positions and owners of its tokens."""
@@ -224,7 +210,7 @@ class Encoder(nn.Module):
                 if i == self.together:
                     x, context, at, part = self.split(x, context, at, part)
                 x = layer(x, *context)
-        return self.end(x, context), at, part
+        return x, at, part
 
 
 class Detector(Encoder):
@@ -335,32 +321,6 @@ def load(path, base, kind=Detector):
     m = from_base(base, 0.0, kind=kind)
     m.load_state_dict(m.state_dict() | state_of(path))
     return m.eval()
-
-
-def marks(tok):
-    """What stands before, between and after the two texts, as the encoder knows it."""
-    if tok.token_to_id("<s>") is not None:
-        start, end = tok.token_to_id("<s>"), tok.token_to_id("</s>")
-        return [start], [end, end], [end]
-    start, end = tok.token_to_id("[CLS]"), tok.token_to_id("[SEP]")
-    return [start], [end], [end]
-
-
-def row(p, statements, marks, max_tokens):
-    """The tokens of a passage and its statements, their positions, and to whom they belong. The passage is cut so that with the longest statement alone
-    it has `max_tokens`; a statement is cut to 64 tokens."""
-    before, between, after = marks
-    statements = [s[:64] + after for s in statements]
-    p = p[:max_tokens - len(before) - len(between) - max(map(len, statements))] + between
-    ids, at, part = before * len(statements) + p, [0] * len(statements) + list(range(1, len(p) + 1)), list(range(1, len(statements) + 1)) + [0] * len(p)
-    for k, s in enumerate(statements, 1):
-        ids, at, part = ids + s, at + list(range(len(p) + 1, len(p) + 1 + len(s))), part + [k] * len(s)
-    return ids, at, part
-
-
-def encode(tok, passage, statements, max_tokens):
-    p, *s = (tok.encode(x, add_special_tokens=False).ids for x in (passage, *statements))
-    return row(p, s, marks(tok), max_tokens)
 
 
 def tokenizer(base):

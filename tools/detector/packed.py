@@ -136,16 +136,16 @@ def batches(it, data, seed, tokens, most, alone, mega=40):
                 g, factor = (rng.choice(g),), 2.0
             rows = data.together(g, apart)
             n = [x for row in rows for x in data.size(row, k)]
-            pool.append((max(n) + rng.random() * 6, sum(n), len(n), (rows, factor, k)))
+            pool.append((max(n) + rng.random() * 6, max(n), len(n), (rows, factor, k)))
             total += sum(n)
         pool.sort(key=lambda x: x[0])
-        out, cur, size, pieces = [], [], 0, 0
-        for _, n, k, g in pool:
-            if cur and (size + n > tokens * 1.05 or pieces + k > most):
+        out, cur, width, pieces = [], [], 0, 0
+        for _, n, k, g in pool:     # padding counts, for it is computed too
+            if cur and (max(width, n) * (pieces + k) > tokens * 1.05 or pieces + k > most):
                 out.append(cur)
-                cur, size, pieces = [], 0, 0
+                cur, width, pieces = [], 0, 0
             cur.append(g)
-            size, pieces = size + n, pieces + k
+            width, pieces = max(width, n), pieces + k
         out.append(cur)
         rng.shuffle(out)
         yield from out

@@ -113,9 +113,8 @@ def matters(m, parts, seed):
         (z.float() * torch.randn_like(z.float())).sum().backward()
         for h in hooks:
             h.remove()
-        of = (part >= 0).nonzero()[:, 0]       # which text a token belongs to
         for (kind, i), y in seen.items():
-            moved = torch.zeros(len(ids), y.shape[-1]).index_add_(0, of, (y.detach().float() * y.grad.float()))
+            moved = (y.detach().float() * y.grad.float()).sum(1)
             if kind == "down":
                 units[i] += moved.square().sum(0)
             else:

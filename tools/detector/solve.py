@@ -15,15 +15,16 @@ import model as M
 import prune
 
 
-def inside(layer, x, context):
-    """A layer step by step: what `o` reads, what stands before the first norm, what `down` reads, what stands before the second."""
+def inside(layer, x, context, part):
+    """A layer step by step, of all tokens but the padding: what `o` reads, what stands before the first norm, what `down` reads, what stands
+    before the second."""
     kept = {}
     seen = [layer.o.register_forward_pre_hook(lambda _, i: kept.update(y=i[0])), layer.down.register_forward_pre_hook(lambda _, i: kept.update(g=i[0])),
             layer.ln1.register_forward_pre_hook(lambda _, i: kept.update(p=i[0])), layer.ln2.register_forward_pre_hook(lambda _, i: kept.update(h=i[0]))]
     out = layer(x, *context)
     for s in seen:
         s.remove()
-    return kept, out
+    return {k: v[part >= 0] for k, v in kept.items()}, out
 
 
 def regress(features, missing, weight, product, ridge):
@@ -75,18 +76,18 @@ def main():
             x, context = m.begin(*b)
             for layer in m.layers[:a.shared]:
                 x = layer(x, *context)
-            state.append((x, context))
+            state.append((x, context, b[2]))
             for i, layer in enumerate(teacher.layers):
                 if i >= a.shared:
-                    k, x = inside(layer, x, context)
+                    k, x = inside(layer, x, context, b[2])
                     want[i].append((k["p"].float(), k["h"].float()))
-            judged.append(teacher.judge(teacher.end(x, context), *b[1:]).float())
-    print(sum(len(x) for x, _ in state), "tokens read", flush=True)
+            judged.append(teacher.judge(x, *b[1:]).float())
+    print(sum(int((part >= 0).sum()) for *_, part in state), "tokens read", flush=True)
     judged = torch.cat(judged[:held])
 
     def read(layer, part):
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            return [inside(layer, x, context) for x, context in part]
+            return [inside(layer, *each) for each in part]
     for n in want:
         layer, goal = m.layers[n], want[n]
         for name, feature, place in (("o", "y", "p"), ("down", "g", "h")):
@@ -97,9 +98,9 @@ def main():
                     [1 / t.var(-1) for t in to[held:]], getattr(layer, name), a.ridge)
             now = off([k[place].float() for k, _ in read(layer, state[:held])], to[:held])
             print(f"layer {n} {name}: off %.4f %.3f, now %.4f %.3f" % (*was, *now), flush=True)
-        state = [(y, context) for (_, y), (_, context) in zip(read(layer, state), state)]
+        state = [(y, *rest) for (_, y), (_, *rest) in zip(read(layer, state), state)]
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        z = torch.cat([m.judge(m.end(x, context), *b[1:]).float() for (x, context), b in zip(state[:held], batches)])
+        z = torch.cat([m.judge(x, *b[1:]).float() for (x, *_), b in zip(state[:held], batches)])
     side = lambda z: (z[:, 0] - z[:, 1]).numpy()
     some = lambda z: (z[:, :2].amax(1) - z[:, 2]).numpy()
     print("logits on texts kept aside: off %.3f, correlation of the side %.3f, of taking a side %.3f" % (
