@@ -4,10 +4,14 @@ A reference such as `wiki:1526#3` is the fourth piece of article 1526 of content
 Debate comments. Pieces begin with a sentence and have 70 to 115 words where the text has as many, at least 40.
 
 `found.jsonl.gz` has one label a line: `ref`, the statements `a` and `b`, `label` (A, B, AB, - by the labels' guide), `conf` (3 sure, 2 fairly
-sure, 1 a toss-up) and `crc`, the CRC-32 of the passage.
+sure, 1 a toss-up) and `crc`, the CRC-32 of the passage. `retrieved` marks passages that BM25 ranks high for the statement and that a detector took for a side, or nearly.
+
+`edited.jsonl.gz` has passages of these turned round: what was changed so that they support the other statement. Its `edits` are `[from, to, words]`: the words
+from..to of the passage (counted from 0, `to` is left out) become others; `label` is the side of the result, `crc` its CRC-32. So only the new words are kept.
 """
 import collections
 import csv
+import functools
 import glob
 import gzip
 import json
@@ -15,7 +19,8 @@ import os
 import re
 import zlib
 
-FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "found.jsonl.gz")
+HERE = os.path.dirname(os.path.abspath(__file__))
+FILE, EDITS = os.path.join(HERE, "found.jsonl.gz"), os.path.join(HERE, "edited.jsonl.gz")
 LEAST, MOST, SHORTEST = 70, 115, 40
 
 
@@ -59,9 +64,29 @@ def texts(root, clean):
         yield "wiki", os.path.basename(path)[6:-4], clean(open(path, encoding="utf-8", errors="replace").read())
 
 
+@functools.cache
 def passages(root, clean):
     """Reference → passage."""
     return {f"{source}:{key}#{i}": piece for source, key, text in texts(root, clean) for i, piece in enumerate(pieces(text))}
+
+
+def changed(text, edits):
+    """The passage with its edits, which are in order."""
+    words = text.split()
+    for start, end, new in reversed(edits):
+        words[start:end] = new.split()
+    return " ".join(words)
+
+
+def edited(root, clean):
+    """The passages that were turned round, each with the passage that it was."""
+    rows, known = [json.loads(line) for line in gzip.open(EDITS, "rt", encoding="utf-8")], passages(root, clean)
+    for row in rows:
+        row["before"] = known.get(row["ref"], "")
+        row["text"] = changed(row["before"], row["edits"])
+        if zlib.crc32(row["text"].encode()) != row["crc"]:
+            raise SystemExit(f"edited.jsonl.gz: the passage {row['ref']} is not the one that was edited; is DATA complete?")
+    return rows
 
 
 def labels(root, clean):

@@ -486,7 +486,8 @@ def main():
     # further labels on passages of these sets, for statements that train (found.py)
     for r in found.labels(root, clean):
         label = {"A": ("supports", "opposes"), "B": ("opposes", "supports"), "AB": ("supports",) * 2, "-": ("neither",) * 2}[r["label"]]
-        group([(r["text"], r[k], l) for k, l in zip("ab", label)], "found", r["a"], {3: 1.0, 2: 0.8, 1: 0.4}[r["conf"]],
+        group([(r["text"], r[k], l) for k, l in zip("ab", label)], "retrieved" if r.get("retrieved") else "found", r["a"],
+              {3: 1.0, 2: 0.8, 1: 0.4}[r["conf"]],
               extra={"row": r["ref"], "two": r["label"], "conf": r["conf"], "words": len(r["text"].split())})
 
     # polarity: short crowd arguments
@@ -766,6 +767,13 @@ def main():
                 for r in both:
                     r["two"] = {"A": "B", "B": "A"}.get(r["two"], r["two"])
             out += both
+
+    # passages of the found labels turned round, each in one group with the passage that it was (found.py)
+    sides = {"A": ("supports", "opposes"), "B": ("opposes", "supports")}
+    for r in found.edited(root, clean):
+        was = {"A": "B", "B": "A"}[r["label"]]
+        group([(t, r[k], l) for t, side in ((r["before"], was), (r["text"], r["label"])) for k, l in zip("ab", sides[side])], "edited", r["a"],
+              extra={"row": r["ref"]})
 
     with open(a.out + ".new", "w", encoding="utf-8") as f:
         for r in out:

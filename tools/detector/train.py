@@ -35,8 +35,8 @@ STAGE = {
         "semi-automatic-wiki-alone": .03, "fever": .02, "healthver": .02, "climate-fever": .01, "argq": .11, "argq-long": .02,
         "perspectrum": .09, "perspectrum-other": .01, "kpa": .03, "kpa-other": .01, "iam": .04, "rfd": .01, "arguana": .02,
         "debate": .03, "debate-point": .01},
-    2: {"found": .48, "labels": .13, "web": .05, "negated": .08, "written": .03, "contrast": .18, "written-other": .01, "rfd": .01,
-        "argq": .01, "lingnli": .01, "mnli": .01},
+    2: {"found": .26, "labels": .13, "edited": .16, "retrieved": .08, "contrast": .16, "web": .04, "negated": .06, "written": .05,
+        "perspectrum": .01, "argq": .02, "argq-long": .01, "lingnli": .01, "rfd": .01},
 }
 
 
@@ -119,7 +119,7 @@ def negations(rows):
     turned = {"supports": "opposes", "opposes": "supports", "neither": "neither"}
     by = {}
     for r in rows:
-        if source(r) in ("labels", "found", "web", "written", "contrast"):
+        if source(r) in ("labels", "found", "retrieved", "edited", "web", "written", "contrast"):
             by.setdefault(r["group"], []).append(r)
     out = []
     for g in by.values():
