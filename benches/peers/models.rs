@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use parallax::corpus::Passage;
-use parallax::detect::{CrossEncoder, Detector};
+use parallax::detect::rule::{Reading, Rule, Window};
+use parallax::detect::{CrossEncoder, DetectError, Detector};
 use parallax::encode::{Encoder, MiniLm, Role};
 use parallax::vector::dot;
 use parallax::work::{Stop, on_all};
@@ -18,7 +19,9 @@ use crate::peer::{Peer, lists, seconds};
 use crate::rounds::{ROUNDS, Rounds};
 
 const LENGTHS: [usize; 4] = [16, 64, 128, 256];
-const STATEMENT: &str = "Zoos should be banned.";
+/// Tokens of a row: a passage and both statements. A longer passage would be read in two windows.
+const ROWS: [usize; 3] = [64, 128, 224];
+const STATEMENTS: [&str; 2] = ["Zoos should be banned.", "Zoos should not be banned."];
 /// Tokens that a side reads in a round.
 const TOKENS: usize = 6_144;
 /// Threads of ours, calls at a time of theirs, threads within a call of theirs.
@@ -52,7 +55,7 @@ pub fn models(page: &mut Page, passages: &[Passage], mut peer: Option<&mut Peer>
     let long: Vec<&str> = passages.iter().map(|passage| passage.text.as_str()).collect();
     let long = long.join(" ");
     encoding(page, &tokenizer, &long, peer.as_deref_mut())?;
-    detection(page, &tokenizer, &long, peer)
+    detection(page, &long, peer)
 }
 
 fn columns() -> [&'static str; 4] {
@@ -110,20 +113,28 @@ fn encoding(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Option
 }
 
 /// The detector's file alone: the encoder's vectors, which it shares with the lanes, are kept from the first round on.
-fn detection(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Option<&mut Peer>) -> Outcome<()> {
+fn detection(page: &mut Page, long: &str, mut peer: Option<&mut Peer>) -> Outcome<()> {
     let detector = CrossEncoder::builtin()?;
-    let statement = tokenizer.encode_fast(STATEMENT, false)?.len();
-    page.table("Detection: pairs per second, the built-in cross-encoder in int8", &columns());
-    for tokens in LENGTHS {
-        let texts = texts(tokenizer, long, tokens - statement - 3, TOKENS / tokens)?;
-        let pairs: Vec<[&str; 2]> = texts.iter().map(|text| [text.as_str(), STATEMENT]).collect();
+    let mut tokenizer = Tokenizer::from_file(asset("detector/tokenizer.json"))?;
+    tokenizer.with_padding(None).with_truncation(None)?;
+    let asked = STATEMENTS.map(|statement| tokenizer.encode_fast(statement, false).map(|ids| ids.len()));
+    let mut around = 4; // `<s> <s>` before the passage, `</s></s>` behind it.
+    for length in asked {
+        around += length? + 1;
+    }
+    page.table(
+        "Detection: passages per second, each with two statements, the built-in cross-encoder in int8",
+        &columns(),
+    );
+    for tokens in ROWS {
+        let texts = texts(&tokenizer, long, tokens - around, TOKENS / tokens)?;
         let passages = texts.iter().map(|text| Passage { text: text.clone(), ..Passage::default() });
         let passages: Vec<Passage> = passages.collect();
         for spread @ (ours, calls, within) in THREADS {
             let pool = ThreadPoolBuilder::new().num_threads(ours).build()?;
             let mut order = json!({
-                "do": "judge", "model": asset("detector/detector.onnx"), "tokenizer": asset("minilm/tokenizer.json"),
-                "threads": within, "callers": calls, "pairs": pairs, "give": true,
+                "do": "detect", "model": asset("detector/detector.onnx"), "tokenizer": asset("detector/tokenizer.json"),
+                "threads": within, "callers": calls, "texts": texts, "statements": STATEMENTS, "give": true,
             });
             let theirs = match peer.as_deref_mut() {
                 Some(peer) => Some(lists::<f32>(&peer.ask(&order)?, "logits")?),
@@ -134,16 +145,19 @@ fn detection(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Optio
             let rounds = Rounds::of(
                 ROUNDS,
                 || {
-                    let each = |i: usize| detector.judge(&passages[i], STATEMENT, &Stop::never());
-                    let verdicts = on_all(&pool, passages.len(), &Stop::never(), each);
-                    *made.borrow_mut() = verdicts.into_iter().collect::<Result<Vec<_>, _>>()?;
+                    let each = |i: usize| -> Result<f64, DetectError> {
+                        let [first, second] = detector.read_both(&passages[i], STATEMENTS, &Stop::never());
+                        Ok(first_supported(detector.rule(), [&first?, &second?]))
+                    };
+                    let read = on_all(&pool, passages.len(), &Stop::never(), each);
+                    *made.borrow_mut() = read.into_iter().collect::<Result<Vec<_>, _>>()?;
                     Ok(())
                 },
                 || peer.as_deref_mut().map(|peer| seconds(&peer.ask(&order)?)).transpose(),
             )?;
-            let mut row = cells(&rounds, |seconds| pairs.len() as f64 / seconds);
+            let mut row = cells(&rounds, |seconds| passages.len() as f64 / seconds);
             row.push(match theirs {
-                Some(theirs) => agreement(&made.borrow(), &joined(&texts, &theirs)?),
+                Some(theirs) => agreement(&made.borrow(), &decided(&detector, &texts, &theirs)?),
                 None => "–".into(),
             });
             page.row(&format!("{tokens} tokens, {}", threads(spread)), &row);
@@ -152,24 +166,30 @@ fn detection(page: &mut Page, tokenizer: &Tokenizer, long: &str, mut peer: Optio
     Ok(())
 }
 
-/// Their logits, joined with the cosine as the detector's card says.
-fn joined(texts: &[String], logits: &[Vec<f32>]) -> Outcome<Vec<f32>> {
-    let card: serde_json::Value = serde_json::from_slice(&std::fs::read(asset("detector/detector.json"))?)?;
-    let weight = |name: &str| card["join"][name].as_f64().map(|x| x as f32).ok_or("the card has no join");
-    let [support, polarity, cosine, bias] = ["support", "polarity", "cosine", "bias"].map(weight);
-    let (support, polarity, cosine, bias) = (support?, polarity?, cosine?, bias?);
-    let encoder = MiniLm::builtin()?;
-    let asked = encoder.encode(STATEMENT, Role::Passage)?;
-    let joined = texts.iter().zip(logits).map(|(text, logits)| {
-        let close = dot(&encoder.encode(text, Role::Passage)?, &asked);
-        let logit =
-            support * (logits[0] - logits[2]) + polarity * (logits[0] - logits[1]) + cosine * close + bias;
-        Ok(1.0 / (1.0 + (-logit).exp()))
-    });
-    joined.collect()
+fn first_supported(rule: &Rule, readings: [&Reading; 2]) -> f64 {
+    rule.decide(readings).map_or(0.0, |decision| decision.supports(0))
 }
 
-fn agreement(ours: &[f32], theirs: &[f32]) -> String {
+/// What the rule makes of their logits, three for each statement, and of the cosines.
+fn decided(detector: &CrossEncoder, texts: &[String], logits: &[Vec<f32>]) -> Outcome<Vec<f64>> {
+    let encoder = MiniLm::builtin()?;
+    let asked =
+        [encoder.encode(STATEMENTS[0], Role::Passage)?, encoder.encode(STATEMENTS[1], Role::Passage)?];
+    let mut all = Vec::new();
+    for (text, logits) in texts.iter().zip(logits) {
+        let read = encoder.encode(text, Role::Passage)?;
+        let reading = |at: usize| {
+            let logits = logits.get(3 * at..3 * at + 3).and_then(|z| z.try_into().ok());
+            let logits =
+                logits.ok_or_else(|| DetectError::Model("three logits a statement were expected".into()))?;
+            Reading::new(vec![Window { logits, cosine: dot(&read, &asked[at]) }])
+        };
+        all.push(first_supported(detector.rule(), [&reading(0)?, &reading(1)?]));
+    }
+    Ok(all)
+}
+
+fn agreement(ours: &[f64], theirs: &[f64]) -> String {
     let apart = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs());
-    format!("probability ± {}", figure(f64::from(apart.fold(0.0, f32::max))))
+    format!("probability ± {}", figure(apart.fold(0.0, f64::max)))
 }

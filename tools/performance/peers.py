@@ -10,13 +10,15 @@ built stays until the next order. An order that fails is answered with {"error"}
 import concurrent.futures
 import importlib.metadata
 import json
+import pathlib
 import platform
 import sys
 import time
 
 import numpy as np
 
-CLS, SEP = 101, 102
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "detector"))
+import rows
 
 
 class Models:
@@ -74,23 +76,17 @@ def encode(order):
     return {"seconds": seconds, "vectors": [vector.tolist() for vector in vectors] if order["give"] else None}
 
 
-def judge(order):
-    """The detector's file over whole sequences; what stands around its logits is a sum of four numbers."""
+def detect(order):
+    """The detector's file over whole passages, each with both statements in one row (tools/detector/rows.py); what follows its logits is arithmetic."""
     session = MODELS.session(order["model"], order["threads"])
     tokenizer = MODELS.tokenizer(order["tokenizer"])
 
-    def one(pair):
-        text, statement = (tokenizer.encode(part, add_special_tokens=False).ids for part in pair)
-        ids = [CLS, *text, SEP, *statement, SEP]
-        first = len(text) + 2
-        feeds = {
-            "input_ids": np.array([ids], dtype=np.int64),
-            "attention_mask": np.ones((1, len(ids)), dtype=np.int64),
-            "token_type_ids": np.array([[0] * first + [1] * (len(ids) - first)], dtype=np.int64),
-        }
-        return session.run(None, feeds)[0][0]
+    def one(text):
+        row = rows.encode(tokenizer, text, order["statements"], 256)
+        feeds = {name: np.array([column], dtype=np.int64) for name, column in zip(("input_ids", "position_ids", "owners"), row)}
+        return session.run(None, feeds)[0].ravel()
 
-    seconds, logits = spread(order["callers"], one, order["pairs"])
+    seconds, logits = spread(order["callers"], one, order["texts"])
     return {"seconds": seconds, "logits": [row.tolist() for row in logits] if order["give"] else None}
 
 
@@ -154,7 +150,7 @@ def versions(_):
 ORDERS = {
     "versions": versions,
     "encode": encode,
-    "judge": judge,
+    "detect": detect,
     "bm25_index": bm25_index,
     "bm25": bm25,
     "faiss_index": faiss_index,

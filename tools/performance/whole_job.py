@@ -5,7 +5,7 @@
 
 FOLDER holds all-MiniLM-L6-v2 as sentence-transformers saves it. Every line of standard input is a question as in
 sample_data/questions.jsonl. BM25 by rank-bm25, vectors by sentence-transformers, the two fused by reciprocal ranks; the first k of
-each list are judged by the program's own detector through onnxruntime, in padded batches of 32, and measured by MRecall@k. Prints the answer,
+each list are judged by the program's own detector through onnxruntime, one row a passage, and measured by MRecall@k. Prints the answer,
 and on standard error one JSON object a question: how long it took and what was found.
 """
 
@@ -23,8 +23,12 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools" / "detector"))
+import decision
+import rows
+
 GREEN, RED, YELLOW, DIM, PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
-BATCH, DEPTH, STATEMENT = 32, 100, 96
+DEPTH = 100
 
 
 def words(text):
@@ -32,41 +36,30 @@ def words(text):
 
 
 class Detector:
-    """The carried cross-encoder, joined with the cosine of the two texts."""
+    """The carried cross-encoder and what is made of its logits (tools/detector/decision.py)."""
 
-    def __init__(self, encoder):
+    def __init__(self):
         folder = ROOT / "assets" / "detector"
-        self.card = json.loads((folder / "detector.json").read_text())
+        self.card, self.joint = (json.loads((folder / name).read_text()) for name in ("detector.json", "joint.json"))
         self.session = onnxruntime.InferenceSession(str(folder / "detector.onnx"))
-        self.tokenizer = Tokenizer.from_file(str(ROOT / "assets" / "minilm" / "tokenizer.json"))
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        self.encoder = encoder
 
-    def judge(self, pairs, cosines):
-        """Probabilities that each passage supports its statement; passages are cut where the model's window ends."""
-        made = []
-        for text, statement in pairs:
-            asked = self.tokenizer.encode(statement, add_special_tokens=False).ids[:STATEMENT]
-            read = self.tokenizer.encode(text, add_special_tokens=False).ids
-            read = read[: self.card["max_tokens"] - len(asked) - 3]
-            made.append(([101, *read, 102, *asked, 102], len(read) + 2))
-        order = sorted(range(len(made)), key=lambda i: len(made[i][0]))
-        logits = np.zeros((len(made), 3), dtype=np.float32)
-        for start in range(0, len(order), BATCH):
-            batch = order[start : start + BATCH]
-            width = max(len(made[i][0]) for i in batch)
-            ids, mask, kinds = (np.zeros((len(batch), width), dtype=np.int64) for _ in range(3))
-            for row, i in enumerate(batch):
-                sequence, first = made[i]
-                ids[row, : len(sequence)] = sequence
-                mask[row, : len(sequence)] = 1
-                kinds[row, first : len(sequence)] = 1
-            feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
-            logits[batch] = self.session.run(None, feeds)[0]
-        join = self.card["join"]
-        joined = join["support"] * (logits[:, 0] - logits[:, 2]) + join["cosine"] * cosines + join["bias"]
-        return 1 / (1 + np.exp(-joined))
+    def logits(self, text, statements):
+        row = rows.encode(self.tokenizer, text, statements, self.card["max_tokens"])
+        return self.session.run(None, {name: np.array([x], dtype=np.int64) for name, x in zip(("input_ids", "position_ids", "owners"), row)})[0]
+
+    def sides(self, texts, statements, cosines):
+        """The statements that each passage supports. Two are decided together, more of them one by one."""
+        if len(statements) == 2:
+            decided = decision.decide(self.joint, np.array([self.logits(text, statements) for text in texts]), cosines)
+            of = {decision.FIRST: {0}, decision.SECOND: {1}, decision.BOTH: {0, 1}}
+            return [of.get(int(each), set()) for each in decided]
+        z = np.array([[self.logits(text, [statement])[0] for statement in statements] for text in texts])
+        w = self.joint["single"]
+        logit = w["support"] * (z[..., 0] - z[..., 2]) + w["polarity"] * (z[..., 0] - z[..., 1]) + w["cosine"] * cosines + w["bias"]
+        return [set(np.flatnonzero(row).tolist()) for row in decision.sigmoid(logit) >= w["threshold"]]
 
 
 class Search:
@@ -77,7 +70,7 @@ class Search:
         self.terms = BM25Okapi([words(text) for text in self.texts], k1=0.9, b=0.4)
         self.encoder = SentenceTransformer(model, device="cpu")
         self.vectors = self.encoder.encode(self.texts, normalize_embeddings=True, show_progress_bar=False)
-        self.detector = Detector(self.encoder)
+        self.detector = Detector()
 
     def lanes(self, question):
         terms = self.terms.get_scores(words(question))
@@ -96,24 +89,20 @@ class Search:
         lanes = self.lanes(question["question"])
         tops = sorted({at for found in lanes.values() for at in found[:k]})
         asked = self.encoder.encode(statements, normalize_embeddings=True, show_progress_bar=False)
-        pairs = [(at, side) for at in tops for side in range(len(statements))]
         read = lambda at: f"{self.passages[at]['text']} {self.passages[at].get('title', '')}".rstrip()
-        cosines = np.array([self.vectors[at] @ asked[side] for at, side in pairs], dtype=np.float32)
-        found = self.detector.judge([(read(at), statements[side]) for at, side in pairs], cosines)
-        supports = {pair: p >= self.detector.card["threshold"] for pair, p in zip(pairs, found)}
+        supports = dict(zip(tops, self.detector.sides([read(at) for at in tops], statements, self.vectors[tops] @ asked.T)))
         out, measured = [question["question"]], {}
         for name, ranked in lanes.items():
             out.append(f"\n{name}")
             met = set()
             for rank, at in enumerate(ranked[:k], 1):
-                sides = [side for side in range(len(statements)) if supports[at, side]]
-                met.update(sides)
-                colour = {(): DIM, (0,): GREEN, (1,): RED}.get(tuple(sides), YELLOW)
+                met.update(supports[at])
+                colour = {(): DIM, (0,): GREEN, (1,): RED}.get(tuple(supports[at]), YELLOW)
                 title = self.passages[at].get("title") or self.passages[at]["text"][:60]
                 out.append(f"{rank:>3} {colour}● {title}{PLAIN}")
             measured[name] = int(len(met) == min(len(statements), k))
             out.append(f"    MRecall@{k} {measured[name]}")
-        return "\n".join(out), len(pairs), measured, {name: ranked[:10] for name, ranked in lanes.items()}
+        return "\n".join(out), len(tops) * len(statements), measured, {name: ranked[:10] for name, ranked in lanes.items()}
 
 
 def main():
