@@ -242,6 +242,9 @@ mod real {
     impl Drop for Real {
         fn drop(&mut self) {
             let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Ok(Some(status)) = child.try_wait() {
+                println!("the server ended by itself: {status}");
+            }
             let _ = child.kill();
             let _ = child.wait();
         }

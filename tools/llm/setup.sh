@@ -8,7 +8,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=${1:-target/llm-server}
-[[ -e $folder/ready ]] && exit 0
+build="llama-cpp-python 0.3.36, portable"
+[[ $(cat "$folder/ready" 2>/dev/null) == "$build" ]] && exit 0
 mkdir -p "$folder/parts"
 python3 -m venv "$folder" || exit 3
 folder=$(realpath "$folder")
@@ -43,6 +44,7 @@ tar -xzf "$folder"/parts/llama_cpp_python-*.tar.gz -C "$folder/parts"
 source=$(echo "$folder"/parts/llama_cpp_python-*/)
 # The library that llama.cpp's own programs share takes half of the build and is not used here.
 sed -i 's/set(LLAMA_BUILD_COMMON ON/set(LLAMA_BUILD_COMMON OFF/' "$source/CMakeLists.txt"
-CMAKE_ARGS="-DGGML_NATIVE=ON -DGGML_OPENMP=OFF -DLLAVA_BUILD=OFF" pip install -q --no-deps --no-build-isolation "$source"
+# Not for the processor at hand: on one with AMX, such a build dies in its first reply (llama.cpp issue 20824).
+CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_OPENMP=OFF -DLLAVA_BUILD=OFF" pip install -q --force-reinstall --no-deps --no-build-isolation "$source"
 rm -r "$folder/parts"
-touch "$folder/ready"
+echo "$build" >"$folder/ready"
