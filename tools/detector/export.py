@@ -13,8 +13,10 @@ import numpy as np
 import torch
 
 import common
+import gptq
 import model as M
 from exact import session
+from rows import INPUTS
 
 
 def predict_onnx(path, tok, rows, max_tokens, workers=2, apart=False):
@@ -35,17 +37,12 @@ def predict_onnx(path, tok, rows, max_tokens, workers=2, apart=False):
         return np.concatenate(list(ex.map(one, together)))
 
 
-INPUTS = ["input_ids", "position_ids", "owners"]
-
-
 def to_onnx(m, path):
-    m = m.float().eval()
-    set_plain(m, True)
+    """Of a model that is plain (`set_plain`)."""
     args = M.collate([M.row(torch.randint(1000, 2000, (16,)).tolist(), [[1000] * 8, [1100] * 5], ([0], [2, 2], [2]), 64)])
     torch.onnx.export(m, args, path, input_names=INPUTS, output_names=["logits"], opset_version=17,
                       dynamic_axes={k: {1: "tokens"} for k in INPUTS} | {"logits": {0: "statements"}},
                       dynamo=False)
-    set_plain(m, False)
 
 
 @torch.no_grad()
@@ -62,6 +59,7 @@ def be_even(m, tok, rows):
 
 
 def set_plain(m, on):
+    """Whether the model computes as its graph does, one row at a time."""
     m.plain = on
     for x in M.products(m).values():
         x.be_plain(on)
@@ -75,12 +73,30 @@ def quantise(src, dst):
     import onnx
     g = onnx.load(pre).graph
     shape = {x.name: x.dims for x in g.initializer}
-    # the few wide columns (model.py, `Linear`) stay in f32
-    wide = [n.name for n in g.node if n.op_type == "MatMul" and n.input[1] in shape and shape[n.input[1]][0] < 64]
-    # Weights of 7 bits are multiplied exactly by every processor, on many in half the time, and move the logits no more than those of 8.
-    quantize_dynamic(pre, dst, per_channel=True, weight_type=QuantType.QInt8, nodes_to_exclude=wide,
+    # the few wide columns (model.py, `Linear`) and the small tables of positions, types and distances stay in f32
+    exact = [n.name for n in g.node if n.op_type == "MatMul" and n.input[1] in shape and shape[n.input[1]][0] < 64
+             or n.op_type == "Gather" and n.input[0] in shape and shape[n.input[0]][0] < 1024]
+    # weights of 7 bits are multiplied exactly by every processor, on many in half the time
+    quantize_dynamic(pre, dst, per_channel=True, weight_type=QuantType.QInt8, nodes_to_exclude=exact,
                      op_types_to_quantize=["MatMul", "Gather"], reduce_range=True)
     os.remove(pre)
+
+
+def round_well(path, m, grams):
+    """The weights of a quantised graph rounded anew (gptq.py), on the scales that they have."""
+    import onnx
+    graph = onnx.load(path)
+    known = {x.name: x for x in graph.graph.initializer}
+    for n in graph.graph.node:
+        name = M.product_of(n)
+        if n.op_type == "MatMulInteger" and name in grams:
+            product, stem = m.get_submodule(name), n.input[1].removesuffix("_quantized")
+            w = product.weight.detach() if product.inner is None else product.inner.T
+            scale = torch.tensor(onnx.numpy_helper.to_array(known[stem + "_scale"]))
+            q = gptq.rounded(w, grams[name], scale, 64).T.to(torch.int8).contiguous().numpy()
+            assert q.shape == tuple(known[n.input[1]].dims), name
+            known[n.input[1]].CopyFrom(onnx.numpy_helper.from_array(q, n.input[1]))
+    onnx.save(graph, path)
 
 
 def main():
@@ -94,15 +110,19 @@ def main():
     a.add_argument("--limit", type=int, default=0, help="at most so many development pairs")
     a = a.parse_args()
     os.makedirs(a.out, exist_ok=True)
-    m = M.load(a.checkpoint, a.base) if a.checkpoint else M.from_base(a.base)
+    m = M.load(a.checkpoint, a.base) if a.checkpoint else M.from_base(a.base).eval()
     tok = M.tokenizer(a.base)
+    train = common.labels_rows(a.data, "train") if a.data else []
     if a.data:
-        be_even(m, tok, common.labels_rows(a.data, "train"))
+        be_even(m, tok, train)
     # no text is longer, so no position further is carried
     m.pos = torch.nn.Embedding.from_pretrained(m.pos.weight.detach()[:m.first + a.max_tokens])
     f32, i8 = os.path.join(a.out, "f32.onnx.new"), os.path.join(a.out, "detector.onnx.new")
+    set_plain(m, True)
     to_onnx(m, f32)
     quantise(f32, i8)
+    if a.data:
+        round_well(i8, m, gptq.grams(m, tok, train))
     out = {"name": a.name, "classes": M.CLASSES, "max_tokens": a.max_tokens,
            "input": "<s> <s> passage text, then title </s></s> statement </s> other statement </s>"}
     import onnx

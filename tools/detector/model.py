@@ -275,22 +275,23 @@ def from_base(folder, dropout=0.1, seed=0, kind=Detector):
     return m
 
 
+def product_of(node):
+    """The name of the product that a node of a quantised graph computes."""
+    return re.sub("/(Gemm_)?MatMul_quant$", "", node.name).strip("/").replace("/", ".")
+
+
 def of_graph(path):
     """The weights of the layers in an exported graph (export.py), so that training can go on from the model that is carried. Words,
     positions, types and distances are not among them: they are frozen with the lowest layers."""
     import onnx
     graph = onnx.load(path).graph
     known = {x.name: torch.tensor(onnx.numpy_helper.to_array(x)) for x in graph.initializer}
-    w = {k: v for k, v in known.items() if k.endswith((".bias", ".weight")) and k != "pos.weight"}
+    w = {k: v for k, v in known.items() if k.endswith((".bias", ".weight")) and k not in ("pos.weight", "typ.weight", "rel.weight")}
     for n in graph.node:
         if n.op_type == "MatMulInteger":
-            stem = n.input[1].removesuffix("_quantized")
-            if stem.endswith(".inner"):
-                name = stem.removesuffix(".inner")
-            else:
-                name = re.sub("/(Gemm_)?MatMul_quant$", "", n.name).strip("/").replace("/", ".")
+            stem, name = n.input[1].removesuffix("_quantized"), product_of(n)
             w[name + ".weight"] = (known[stem + "_quantized"].float() * known[stem + "_scale"]).T.contiguous()
-            # the graph carried since 2026-11-27 divides what q, k and v read once for all three
+            # a graph of 2026-11-27 divides what q, k and v read once for all three
             rest = known.get((name[:-1] + "q" if name.endswith((".k", ".v")) else name) + ".rest")
             if rest is not None:
                 w[name + ".weight"] *= rest

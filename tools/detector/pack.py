@@ -7,7 +7,7 @@ python pack.py trained --checkpoint best.pt --base BASE --out FOLDER            
 python pack.py restore --from FOLDER --base BASE --out best.pt
 python pack.py state   --checkpoint last.pt --out FOLDER [--base RUN/base]      what trains, in int8, as train.py --init reads it
 python pack.py base    --from FOLDER --base BASE --out RUN/base                 a pruned base from a kept state and the words of the whole one
-python pack.py mean    --checkpoint last.pt --other best.pt --out mean.pt       the mean of two checkpoints of one run
+python pack.py mean    --checkpoint last.pt --other best.pt --out mean.pt       the mean of two checkpoints; the other may be a kept state
 python pack.py split   --file FILE --out FOLDER                                 any file in parts; `cat FILE.0*` joins them
 
 --bits 8 keeps every row of a matrix in 8 bits with a scale of its own: half the size, and a starting point that training moves
@@ -154,9 +154,8 @@ def main():
     elif a.what == "base":
         base(a.source, a.base, a.out)
     elif a.what == "mean":
-        one, other = (torch.load(f, map_location="cpu", weights_only=False) for f in (a.checkpoint, a.other))
-        both = {k: (v + other["model"][k]) / 2 if v.is_floating_point() else v for k, v in one["model"].items()}
-        torch.save(one | {"model": both}, a.out)
+        one, other = M.state_of(a.checkpoint), M.state_of(a.other)
+        torch.save({"model": {k: (v + other.get(k, v)) / 2 for k, v in one.items()}}, a.out)
     else:
         split(open(a.file, "rb").read(), a.out, os.path.basename(a.file), a.part_mib)
 

@@ -1,5 +1,8 @@
 """The tokens of a row that the network reads: a passage with one statement or with two (model.py says what it makes of them). Needs no torch."""
 
+# what a graph calls the three lists of a row
+INPUTS = ["input_ids", "position_ids", "owners"]
+
 
 def marks(tok):
     """What stands before, between and after the two texts, as the encoder knows it."""

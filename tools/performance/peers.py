@@ -83,7 +83,7 @@ def detect(order):
 
     def one(text):
         row = rows.encode(tokenizer, text, order["statements"], 256)
-        feeds = {name: np.array([column], dtype=np.int64) for name, column in zip(("input_ids", "position_ids", "owners"), row)}
+        feeds = {name: np.array([column], dtype=np.int64) for name, column in zip(rows.INPUTS, row)}
         return session.run(None, feeds)[0].ravel()
 
     seconds, logits = spread(order["callers"], one, order["texts"])

@@ -48,7 +48,7 @@ class Detector:
 
     def logits(self, text, statements):
         row = rows.encode(self.tokenizer, text, statements, self.card["max_tokens"])
-        return self.session.run(None, {name: np.array([x], dtype=np.int64) for name, x in zip(("input_ids", "position_ids", "owners"), row)})[0]
+        return self.session.run(None, {name: np.array([x], dtype=np.int64) for name, x in zip(rows.INPUTS, row)})[0]
 
     def sides(self, texts, statements, cosines):
         """The statements that each passage supports. Two are decided together, more of them one by one."""
