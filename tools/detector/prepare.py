@@ -293,7 +293,6 @@ def paired(rows, what):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--out", required=True)
-    ap.add_argument("--contrast", help="a folder of *.jsonl, in place of contrast.jsonl.gz")
     ap.add_argument("--seed", type=int, default=7)
     a = ap.parse_args()
     root = os.environ["PARALLAX_DATA"]
@@ -734,22 +733,21 @@ def main():
         group([(t, s, l) for s, l in zip(st, label)], "web", x["question"], 1.0, where,
               extra={"two": x["label"], "row": f"web{gid[0]}", "register": x["register"]})
 
-    # minimal pairs: the passages of a line are alike and take other sides, so the whole line is one group. One question in eight is
-    # kept aside, by a sum over its words, so that it stays aside when more are written.
-    lines = []
-    for p in ([os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrast.jsonl.gz")] if not a.contrast else
-              sorted(glob.glob(os.path.join(a.contrast, "*.jsonl")))):
-        if os.path.exists(p):
-            lines += [json.loads(l) for l in (gzip.open if p.endswith(".gz") else open)(p, "rt", encoding="utf-8") if l.strip()]
+    # minimal pairs: the passages of a line are alike and take other sides, so the whole line is one group. Of contrast.jsonl.gz, one question in
+    # eight is kept aside, by a sum over its words. All of contrast-trains.jsonl.gz trains, so that later detectors are measured on the same passages.
+    lines, own = [], os.path.dirname(os.path.abspath(__file__))
+    for name, trains in (("contrast.jsonl.gz", False), ("contrast-trains.jsonl.gz", True)):
+        with gzip.open(os.path.join(own, name), "rt", encoding="utf-8") as f:
+            lines += [json.loads(l) | {"trains": trains} for l in f]
     trained = nearest([key(r["statement"]) for r in out if r["split"] == "train" and r["source"].startswith("written")])
-    aside = {q: zlib.crc32(q.strip().lower().encode()) % 8 == 0 for q in {x["question"] for x in lines}}
+    aside = {q: zlib.crc32(q.strip().lower().encode()) % 8 == 0 for q in {x["question"] for x in lines if not x["trains"]}}
     aside = {q: on and not any(trained(key(sentence(s)), 0.6) for x in lines if x["question"] == q for s in x["statements"][:1])
              for q, on in aside.items()}
-    kept_aside = nearest([key(sentence(x["statements"][0])) for x in lines if aside[x["question"]]])
+    kept_aside = nearest([key(sentence(x["statements"][0])) for x in lines if aside.get(x["question"]) and not x["trains"]])
     for x in lines:
-        where = "check" if aside[x["question"]] else "train"
+        where = "check" if aside.get(x["question"]) and not x["trains"] else "train"
         st = [sentence(clean(s)) for s in x["statements"]]
-        if where == "train" and kept_aside(key(st[0]), 0.5):
+        if where == "train" and (aside.get(x["question"]) or kept_aside(key(st[0]), 0.5)):
             left["contrast: near a question kept aside"] += 1
             continue
         if len(st) != 2 or not all(topic_ok(s, "contrast") for s in st):
