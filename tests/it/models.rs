@@ -148,24 +148,22 @@ fn two_statements_are_read_in_one_row_whichever_comes_first_and_one_beside_itsel
 /// tools/detector: `export.predict_onnx` (ONNX Runtime) and `decision.probabilities`. Made anew whenever the detector is.
 #[test]
 fn the_decision_on_two_sides_is_that_of_the_training_scripts() {
-    let text = "Keepers call it conservation. A polar bear that walks the same nine steps all day would call it something else, if \
-                anyone asked. No enclosure is a sea; close them.";
+    let text = "Ban zoos and I honestly don't know who'd take them, the animal charities are full of dogs. If your local one's rubbish \
+                report it, that's what the licence is for.";
     let passage = Passage { text: text.into(), ..Passage::default() };
-    let statements = [
-        "Zoos should be banned.",
-        "It is right that towns go on keeping their zoos, whatever some people say about them.",
-    ];
+    let statements = ["We would be better off without zoos.", "Towns should go on keeping their zoos."];
+    // Two engines round to int8 at other places, which moves a probability by up to .03.
+    let near =
+        |ours: [f64; 4], theirs: [f64; 4]| ours.into_iter().zip(theirs).all(|(a, b)| (a - b).abs() < 0.04);
+    let (together, apart) = ([0.7718, 0.1121, 0.0275, 0.0886], [0.6323, 0.2489, 0.0274, 0.0913]);
+    assert!(!near(together, apart));
     let read = DETECTOR.read_both(&passage, statements, &Stop::never()).map(Result::unwrap);
     let decision = DETECTOR.rule().decide(read.each_ref()).unwrap();
-    for (ours, theirs) in decision.p.into_iter().zip([0.2632, 0.0340, 0.0093, 0.6935]) {
-        assert!((ours - theirs).abs() < 0.02, "{decision:?}");
-    }
+    assert!(near(decision.p, together), "{decision:?}");
     // Each read alone is another decision.
     let alone = statements.map(|statement| DETECTOR.read(&passage, statement, &Stop::never()).unwrap());
     let alone = DETECTOR.rule().decide(alone.each_ref()).unwrap();
-    for (ours, theirs) in alone.p.into_iter().zip([0.3206, 0.0329, 0.0110, 0.6354]) {
-        assert!((ours - theirs).abs() < 0.02, "{alone:?}");
-    }
+    assert!(near(alone.p, apart), "{alone:?}");
 }
 
 mod stopping {
