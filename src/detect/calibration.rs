@@ -129,7 +129,7 @@ impl Calibration {
         let (own, a) = (&heads.engaged, self.a);
         let engaged = EngagedHead { a: a * own.a, b: a * own.b, d: a * own.d + self.b, ..own.clone() };
         let side = SideHead { t: heads.side.t * self.slope, ..heads.side.clone() };
-        Heads { engaged, side, rho: self.rho, tau: self.tau, ..heads.clone() }
+        Heads { engaged, side, rho: self.rho, rho_engaged: None, tau: self.tau, ..heads.clone() }
     }
 
     /// Combines this calibration with the earlier one that it was fitted on top of: the result is relative to the detector's own

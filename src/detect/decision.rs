@@ -73,8 +73,11 @@ pub struct Heads {
     pub side: SideHead,
     /// B: the share of engaged passages that support both sides.
     pub both: f64,
-    /// ρ: with R below it the passage supports neither side.
+    /// ρ: with R at or above it a side may be shown.
     pub rho: f64,
+    /// With R below it the passage supports neither side; ρ if absent. From here to ρ the passage is unclear.
+    #[serde(default)]
+    pub rho_engaged: Option<f64>,
     /// β: with P(both | engaged) at or above it the passage supports both.
     pub beta: f64,
     /// τ: with max(S, 1 − S) at or above it the side is shown. `None` if this detector never shows a side.
@@ -150,7 +153,7 @@ pub enum Outcome {
     Both,
     /// It supports neither.
     Neither,
-    /// It takes a side, but it is unclear which.
+    /// It is unclear which side it takes, or whether it takes one.
     Unclear,
 }
 
@@ -252,12 +255,13 @@ impl Heads {
         let (first, second) = (sigmoid(side), sigmoid(-side));
         let one = engaged * (1.0 - self.both);
         let p = [one * first, one * second, engaged * self.both, 1.0 - engaged];
-        let outcome = if engaged < self.rho {
+        let outcome = if engaged < self.rho_engaged.unwrap_or(self.rho) {
             Outcome::Neither
         } else if self.both >= self.beta {
             Outcome::Both
         } else {
             match self.tau {
+                _ if engaged < self.rho => Outcome::Unclear,
                 Some(tau) if first >= tau && first > second => Outcome::Side(0),
                 Some(tau) if second >= tau && second > first => Outcome::Side(1),
                 _ => Outcome::Unclear,
@@ -297,7 +301,7 @@ pub enum By {
 /// The judgment that counts for a passage and a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// Whether the passage supports the statement. `None` if it takes a side, but it is unclear which.
+    /// Whether the passage supports the statement. `None` if the side is unclear.
     pub supports: Option<bool>,
     /// The probability, if a model gave it.
     pub p: Option<f32>,
@@ -362,6 +366,7 @@ mod tests {
             side: SideHead { form: SideForm::SupportsOpposes, t: 0.5 },
             both: 0.03,
             rho: 0.6,
+            rho_engaged: None,
             beta: 1.0,
             tau: Some(0.8),
             theta: 0.34,
@@ -440,6 +445,13 @@ mod tests {
         assert_eq!(one(&silent, seen([9.0, 0.0, -1.0], [0.0, 9.0, -1.0], 0.9)).outcome, Outcome::Unclear);
         let even = Heads { tau: Some(0.5), ..heads() };
         assert_eq!(one(&even, seen([2.0, 1.0, -1.0], [2.0, 1.0, -1.0], 0.9)).outcome, Outcome::Unclear);
+        // Enough for "takes a side", not for showing one.
+        let text = || seen([2.0, 0.0, -1.0], [0.0, 2.0, -1.0], 0.6);
+        let engaged = one(&heads(), text()).engaged;
+        let strict = |below| Heads { rho: engaged + 0.01, rho_engaged: Some(engaged + below), ..heads() };
+        assert_eq!(one(&heads(), text()).outcome, Outcome::Side(0));
+        assert_eq!(one(&strict(-0.01), text()).outcome, Outcome::Unclear);
+        assert_eq!(one(&strict(0.01), text()).outcome, Outcome::Neither);
     }
 
     #[test]

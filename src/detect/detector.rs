@@ -1,6 +1,7 @@
 //! The detector trait, the user's choice of a detector, and thresholds fitted on human labels.
 
 use std::fmt;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -269,7 +270,10 @@ impl Fitted {
         let logit = |p: f64| (p / (1.0 - p)).ln().clamp(-30.0, 30.0);
         let by = logit(f64::from(self.threshold)) - logit(f64::from(rule.threshold));
         let mut rule = rule.clone();
-        rule.heads.rho = 1.0 / (1.0 + (-(logit(rule.heads.rho) + by)).exp());
+        let heads = &mut rule.heads;
+        for p in iter::once(&mut heads.rho).chain(&mut heads.rho_engaged) {
+            *p = 1.0 / (1.0 + (-(logit(*p) + by)).exp());
+        }
         rule.threshold = self.threshold;
         rule
     }

@@ -30,7 +30,7 @@ pub struct Compared {
     pub figures: Vec<Option<Figures>>,
     /// What each of the first k supports.
     pub supports: Vec<Vec<Option<SupportSet>>>,
-    /// Which of the first k take a side, unclear which.
+    /// Which of the first k have an unclear side.
     pub unclear: Vec<Vec<bool>>,
     /// Which of the first k the model was asked about.
     pub by_model: Vec<Vec<bool>>,

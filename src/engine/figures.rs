@@ -49,7 +49,7 @@ pub struct Figures {
     pub supporting: Vec<usize>,
     /// The number of judged passages of the top k that support no statement.
     pub none: usize,
-    /// The number of passages of the top k that take a side, unclear which; they count as unjudged.
+    /// The number of passages of the top k whose side is unclear; they count as unjudged.
     pub unclear: usize,
     /// The number of passages of the top k that can still be judged.
     pub open: usize,

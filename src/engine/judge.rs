@@ -60,7 +60,7 @@ pub struct Shares {
     pub gold: usize,
     /// Passages for which the model says what they support.
     pub model: usize,
-    /// Passages that take a side by the model's verdict, unclear which.
+    /// Passages whose side is unclear by the model's verdict.
     pub unclear: usize,
     /// Passages on which the model gave no verdict.
     pub failed: usize,

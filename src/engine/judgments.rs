@@ -15,7 +15,7 @@ use crate::question::Question;
 /// The labels and verdicts on every (passage, statement) of one question, and the rule for which of them count.
 ///
 /// If a question has two opposite statements, the model decides about the passage, not about each pair: it supports one, the other,
-/// both or neither, or it takes a side and which one is unclear ([`Decision`]). One passage is never judged by two sources.
+/// both or neither, or its side is unclear ([`Decision`]). One passage is never judged by two sources.
 #[derive(Clone, Debug, Default)]
 pub struct Judgments {
     pub(super) known: HashMap<(PassageIx, usize), PairLabels>,
@@ -175,7 +175,7 @@ impl Judgments {
         greatest.is_some_and(|p| f64::from(p) >= self.rule.heads.rho && p < self.rule.threshold)
     }
 
-    /// Whether the model counts and says that the passage takes a side, unclear which.
+    /// Whether the model counts and says that the passage's side is unclear.
     pub fn is_unclear(&self, passage: PassageIx) -> bool {
         let unclear = |perspective| self.by_model(passage, perspective).is_some_and(|v| v.supports.is_none());
         self.owner(passage) == By::Model && (0..self.perspectives).any(unclear)

@@ -6,6 +6,7 @@ use super::marks::{Glyphs, Mark, share, signed};
 use super::plot::shorten;
 use super::safe;
 use crate::corpus::PassageIx;
+use crate::detect::{Decision, NO_SIDE, Outcome, Rule};
 use crate::encode::Met;
 use crate::engine::recipe::{Base, Recipe, Toward};
 use crate::engine::{Explanation, List, Ranking, Step, Wording};
@@ -17,6 +18,29 @@ use crate::question::Question;
 const TITLE: usize = 60;
 /// How many terms are shown; the shares of the others are added up.
 const TERMS: usize = 8;
+
+/// Says what the model decided on a passage, with its four probabilities.
+pub fn decision(decision: &Decision, rule: &Rule, question: &Question, glyphs: Glyphs) -> String {
+    let [first, second, both, neither] = decision.p.map(share);
+    let mark = |i| Mark::of(i, question).text(glyphs);
+    let (engaged, heads) = (share(decision.engaged), &rule.heads);
+    let says = match decision.outcome {
+        Outcome::Neither => format!("It takes no side: that it takes one has {engaged}."),
+        Outcome::Unclear if !rule.shows_sides() => format!("It takes a side; {NO_SIDE}."),
+        Outcome::Unclear if decision.engaged < heads.rho => {
+            format!("That it takes a side has {engaged}; one is shown from {}.", share(heads.rho))
+        }
+        Outcome::Unclear => {
+            let needed = heads.tau.map_or_else(String::new, |tau| format!(", which needs {}", share(tau)));
+            format!("It takes a side, and which one is unclear{needed}.")
+        }
+        Outcome::Both => "It supports both sides.".into(),
+        Outcome::Side(side) => format!("It supports {} alone.", mark(side)),
+    };
+    let (a, b) = (mark(0), mark(1));
+    let odds = format!("{a} only {first}, {b} only {second}, both {both}, neither {neither}");
+    format!("The model's decision: {says} {odds}.")
+}
 
 /// Returns one or more lines for each reason.
 pub fn lines(explanations: &[Explanation], list: &List, question: &Question, glyphs: Glyphs) -> Vec<String> {

@@ -34,7 +34,7 @@ pub enum Mark {
     None,
     /// Supports more than one statement.
     Several,
-    /// Takes a side, but it is unclear which.
+    /// The side is unclear.
     Unclear,
     /// Not judged yet.
     Pending,

@@ -66,7 +66,7 @@ pub fn read_together(pairs: &[Pair], both: impl Fn([&str; 2]) -> bool) -> Vec<Ve
 pub struct Verdict {
     /// The probability that the passage supports the statement.
     pub p: f32,
-    /// Whether it does; `None` if it takes a side but it is unclear which.
+    /// Whether it does; `None` if the side is unclear.
     pub supports: Option<bool>,
     /// The decision, and which of its two statements (0 or 1) the line has.
     pub decision: Option<(Decision, usize)>,

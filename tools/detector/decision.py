@@ -59,4 +59,5 @@ def decide(par, z, cos):
         side = np.full(len(r), UNCLEAR)
     else:
         side = np.where(sigmoid(np.abs(s)) >= par["tau"], side, UNCLEAR)
-    return np.where(r < par["rho"], NEITHER, np.where(par["both"] >= par["beta"], BOTH, side))
+    side = np.where(r < par["rho"], UNCLEAR, side)
+    return np.where(r < par.get("rho_engaged", par["rho"]), NEITHER, np.where(par["both"] >= par["beta"], BOTH, side))

@@ -4,11 +4,11 @@ python fit.py --dev dev.npz --apart dev-apart.npz --test test.npz --out joint.js
 
 Forms of e and s, and the reading (cosine or not), are those with the least log loss over ten folds of development questions.
 The thresholds come from the probabilities of the folds, that is, of questions the heads did not see:
-  rho   the engaged threshold: best F1 of "supports at least one side"
-  tau   least surety of a side shown such that the 95 % interval of the right among the sides shown, by question, begins at .80 or above; rho is the
-        same number then; null where fewer than 40 passages would show a side, or fewer than .05 of those with one side (`without_enough`
-        holds the best that is left, with what it reaches on the test split)
-  theta best F1 of P(supports a statement), for single statements
+  rho_engaged  R below it: neither; best F1 of "supports at least one side"
+  rho, tau     one number: least R and S of a side shown such that the 95 % interval of the right among the sides shown, by question, begins at .80 or
+               above; what lies between is unclear. `tau` is null where fewer than 40 passages would show a side, or fewer than .05 of those with one side
+               (`without_enough` holds the best that is left, with what it reaches on the test split); rho is rho_engaged then
+  theta        best F1 of P(supports a statement), for single statements
 Nothing is fitted on the test split. Intervals: 95 %, bootstrap over questions.
 """
 import argparse

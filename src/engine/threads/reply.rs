@@ -224,7 +224,7 @@ pub enum Reply {
         item: usize,
         /// The probability of each statement of its question; `None` if the model gave none.
         probabilities: Vec<Option<f32>>,
-        /// Whether the passage takes a side, unclear which.
+        /// Whether the passage's side is unclear.
         unclear: bool,
     },
     /// Detectors were listed or fetched.

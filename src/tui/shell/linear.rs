@@ -146,7 +146,7 @@ fn mark(app: &App, mark: Mark) -> String {
         Mark::Several if app.question.perspectives.len() == 2 => "supports both sides".into(),
         Mark::Several => "supports several statements".into(),
         Mark::None => "supports none".into(),
-        Mark::Unclear => "takes a side, unclear which".into(),
+        Mark::Unclear => "side unclear".into(),
         Mark::Pending => "not judged".into(),
     }
 }

@@ -296,7 +296,7 @@ fn blind_labelling_shows_the_passages_in_their_order_and_nothing_of_the_lane() {
 #[test]
 fn marks_and_figures_are_explained_before_the_first_question_and_below_the_lanes() {
     let start = drawn(&empty(140, 40));
-    assert!(start.contains("takes a side, unclear which") && start.contains("expand the query"), "{start}");
+    assert!(start.contains("side unclear") && start.contains("expand the query"), "{start}");
     let legend = "shift: how far the wording moves it";
     assert!(drawn(&asked(140, 40)).contains(legend));
     assert!(!drawn(&asked(80, 24)).contains(legend));

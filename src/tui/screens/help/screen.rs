@@ -166,7 +166,7 @@ fn legend_lines(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
         (Mark::Other(0), "supports a perspective of many, by its letter"),
         (Mark::Several, "supports more than one"),
         (Mark::None, "judged, supports none"),
-        (Mark::Unclear, "takes a side, unclear which: counts as unjudged"),
+        (Mark::Unclear, "side unclear: counts as unjudged"),
         (Mark::Pending, "not judged yet"),
     ];
     let mut lines = vec![Line::from(span("Marks", Meaning::Title, theme))];
@@ -241,7 +241,7 @@ pub fn welcome(app: &App, lane: usize) -> String {
                 mark(Mark::Oppose, "supports its opposite"),
                 mark(Mark::Several, "supports both"),
                 mark(Mark::None, "supports neither"),
-                mark(Mark::Unclear, "takes a side, unclear which"),
+                mark(Mark::Unclear, "side unclear"),
                 mark(Mark::Pending, "is not judged yet"),
             ],
         ),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{PassageText, View, editor};
 use crate::corpus::{Passage, PassageIx};
-use crate::detect::{By, DetectError, NO_SIDE, Outcome, foreign};
+use crate::detect::{By, DetectError, foreign};
 use crate::encode::Met;
 use crate::engine::{Explanation, Reply, Study};
 use crate::report::marks::{Mark, share};
@@ -326,24 +326,7 @@ fn decision_text(app: &App, at: PassageIx) -> String {
     let Some(decision) = app.judgments.by_model_alone(at) else {
         return format!("The model's verdict is a yes from {} on.", share(f64::from(rule.threshold)));
     };
-    let [first, second, both, neither] = decision.p.map(share);
-    let mark = |i: usize| Mark::of(i, &app.question).text(app.glyphs);
-    let says = match decision.outcome {
-        Outcome::Neither => format!("It takes no side: that it takes one has {}.", share(decision.engaged)),
-        Outcome::Unclear if !rule.shows_sides() => format!("It takes a side; {NO_SIDE}."),
-        Outcome::Unclear => {
-            let needed =
-                rule.heads.tau.map_or_else(String::new, |tau| format!(", which needs {}", share(tau)));
-            format!("It takes a side, and which one is unclear{needed}.")
-        }
-        Outcome::Both => "It supports both sides.".into(),
-        Outcome::Side(side) => format!("It supports {} alone.", mark(side)),
-    };
-    format!(
-        "The model's decision: {says} {} only {first}, {} only {second}, both {both}, neither {neither}.",
-        mark(0),
-        mark(1)
-    )
+    explanations::decision(&decision, rule, &app.question, app.glyphs)
 }
 
 /// The explanation of the passage's rank in the lane under the cursor.
