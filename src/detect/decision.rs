@@ -467,8 +467,9 @@ mod tests {
     fn parameters_are_read_as_fit_py_writes_them() {
         let text = r#"{"engaged": {"form": "sum_any", "a": 0.4, "b": 10.0, "d": -5.5},
             "side": {"form": "supports_opposes", "t": 0.08}, "both": 0.03, "rho": 0.6, "tau": null, "beta": 1.0, "theta": 0.34,
-            "test": {"f1": 0.55}}"#;
+            "rho_engaged": 0.4, "test": {"f1": 0.55}}"#;
         let heads: Heads = serde_json::from_str(text).unwrap();
         assert_eq!((heads.tau, heads.engaged.form), (None, EngagedForm::SumAny));
+        assert_eq!(heads.rho_engaged, Some(0.4));
     }
 }

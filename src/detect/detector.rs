@@ -260,8 +260,8 @@ impl Fitted {
         }
     }
 
-    /// Returns a detector's rule with this threshold, and with the refitted decision on two statements. If that was not refitted, ρ is
-    /// moved by as much as the threshold, on the scale of logits.
+    /// Returns a detector's rule with this threshold, and with the refitted decision on two statements. If that was not refitted, both
+    /// thresholds of R are moved by as much as this one, on the scale of logits.
     pub fn apply(&self, rule: &Rule) -> Rule {
         if let Some(calibration) = &self.calibration {
             let heads = calibration.apply(&rule.heads);
