@@ -382,3 +382,26 @@ fn added_json(added: &Added) -> Value {
     let missing: Vec<&str> = missing.filter_map(|(range, _)| added.text.get(range.clone())).collect();
     json!({"name": added.name, "text": added.text, "source": source, "not_in_corpus": missing})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unclear_side_names_the_probability_that_is_too_small() {
+        let question =
+            Question { perspectives: vec![String::new(); 2], supports: Some(0), ..Question::default() };
+        let mut rule = Rule::default();
+        (rule.heads.rho, rule.heads.rho_engaged, rule.heads.tau) = (0.85, Some(0.57), Some(0.9));
+        let said = |engaged| {
+            let p = [0.7 * engaged, 0.3 * engaged, 0.0, 1.0 - engaged];
+            decision(&Decision { outcome: Outcome::Unclear, engaged, p }, &rule, &question, Glyphs::Shapes)
+        };
+        assert!(
+            said(0.75).contains("That it takes a side has .75; one is shown from .85."),
+            "{}",
+            said(0.75)
+        );
+        assert!(said(0.95).contains("which one is unclear, which needs .90. ▲ only .66"), "{}", said(0.95));
+    }
+}
