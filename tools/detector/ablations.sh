@@ -30,7 +30,7 @@ for names in "${@:-all without-labels without-contrast without-windows without-e
         case $name in
         all) first all "$mpnet" 4 && second all all "$mpnet" 4 ;;
         without-labels) second $name all "$mpnet" 4 $(without labels found retrieved edited web) ;;
-        without-contrast) second $name all "$mpnet" 4 $(without contrast edited written) ;;
+        without-contrast) second $name all "$mpnet" 4 $(without contrast aimed edited written) ;;
         without-windows) second $name all "$mpnet" 4 --window 0 ;;
         without-entailment)
             first $name "$mpnet" 4 $(without "${entailment[@]}")

@@ -723,12 +723,12 @@ def main():
                     group(it, "written" if k == "side" else "written-other", q["question"], 1.0, where,
                           extra={"two": side, "row": f"w{i}"})
 
-    # passages as the web has them, written for this and labelled by other readers; one question in five is kept aside
+    # passages as the web has them, written for this and labelled by other readers; one question in five is kept aside, but for later ones that all train
     for x in (json.loads(l) for l in gzip.open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "web.jsonl.gz"), "rt", encoding="utf-8")):
         st, t = [sentence(clean(s)) for s in x["statements"]], clean(" ".join(y for y in (x["text"], x["title"]) if y))
         if not all(topic_ok(s, "web") for s in st) or not topic_ok(x["question"], "web") or not text_ok(t, "web"):
             continue
-        where = "check" if zlib.crc32(x["question"].encode()) % 5 == 0 else "train"
+        where = "check" if zlib.crc32(x["question"].encode()) % 5 == 0 and not x.get("trains") else "train"
         label = {"A": ("supports", "opposes"), "B": ("opposes", "supports"), "AB": ("supports",) * 2, "-": ("neither",) * 2}[x["label"]]
         group([(t, s, l) for s, l in zip(st, label)], "web", x["question"], 1.0, where,
               extra={"two": x["label"], "row": f"web{gid[0]}", "register": x["register"]})
@@ -750,21 +750,26 @@ def main():
         if where == "train" and (aside.get(x["question"]) or kept_aside(key(st[0]), 0.5)):
             left["contrast: near a question kept aside"] += 1
             continue
-        if len(st) != 2 or not all(topic_ok(s, "contrast") for s in st):
-            continue
         if not all(text_ok(clean(p["text"]), "contrast") for p in x["passages"]):
             continue
-        gid[0] += 1
-        for p in x["passages"]:
-            label = {"A": ("supports", "opposes"), "B": ("opposes", "supports"), "AB": ("supports",) * 2, "-": ("neither",) * 2}[p["side"]]
-            both = [{"passage": clean(p["text"]), "statement": s, "label": l, "source": "contrast-" + x["kind"], "weight": 1.0, "split": where,
-                     "topic": x["question"], "group": gid[0], "two": p["side"], "row": f"c{gid[0]}", "kind": x["kind"],
-                     "text_type": x.get("text_type", ""), "words": len(p["text"].split())} for s, l in zip(st, label)]
-            if zlib.crc32(p["text"].encode()) % 2:      # which statement comes first says nothing
-                both.reverse()
-                for r in both:
-                    r["two"] = {"A": "B", "B": "A"}.get(r["two"], r["two"])
-            out += both
+        # some lines have other statements too, which the same passages decide: a group of its own
+        for st in (st, [sentence(clean(s)) for s in x.get("again", [])]):
+            if len(st) != 2 or not all(topic_ok(s, "contrast") for s in st):
+                continue
+            if where == "train" and kept_aside(key(st[0]), 0.5):
+                left["contrast: near a question kept aside"] += 1
+                continue
+            gid[0] += 1
+            for p in x["passages"]:
+                label = {"A": ("supports", "opposes"), "B": ("opposes", "supports"), "AB": ("supports",) * 2, "-": ("neither",) * 2}[p["side"]]
+                both = [{"passage": clean(p["text"]), "statement": s, "label": l, "source": ("aimed-" if x["trains"] else "contrast-") + x["kind"],
+                         "weight": 1.0, "split": where, "topic": x["question"], "group": gid[0], "two": p["side"], "row": f"c{gid[0]}",
+                         "kind": x["kind"], "text_type": x.get("text_type", ""), "words": len(p["text"].split())} for s, l in zip(st, label)]
+                if zlib.crc32(p["text"].encode()) % 2:      # which statement comes first says nothing
+                    both.reverse()
+                    for r in both:
+                        r["two"] = {"A": "B", "B": "A"}.get(r["two"], r["two"])
+                out += both
 
     # passages of the found labels turned round, each in one group with the passage that it was (found.py)
     sides = {"A": ("supports", "opposes"), "B": ("opposes", "supports")}

@@ -35,8 +35,8 @@ STAGE = {
         "semi-automatic-wiki-alone": .03, "fever": .02, "healthver": .02, "climate-fever": .01, "argq": .11, "argq-long": .02,
         "perspectrum": .09, "perspectrum-other": .01, "kpa": .03, "kpa-other": .01, "iam": .04, "rfd": .01, "arguana": .02,
         "debate": .03, "debate-point": .01},
-    2: {"found": .26, "labels": .13, "edited": .16, "retrieved": .08, "contrast": .16, "web": .04, "negated": .06, "written": .05,
-        "perspectrum": .01, "argq": .02, "argq-long": .01, "lingnli": .01, "rfd": .01},
+    2: {"found": .17, "labels": .12, "edited": .13, "retrieved": .05, "contrast": .12, "aimed": .28, "web": .04, "negated": .05,
+        "written": .02, "perspectrum": .005, "argq": .005, "argq-long": .005, "lingnli": .005},
 }
 
 
@@ -102,7 +102,7 @@ def right_side(rows, p):
 
 
 def source(r):
-    return r["source"].split("-")[0] if r["source"].startswith(("labels", "contrast")) else r["source"]
+    return r["source"].split("-")[0] if r["source"].startswith(("labels", "contrast", "aimed")) else r["source"]
 
 
 def select(rows, shares):
@@ -119,7 +119,7 @@ def negations(rows):
     turned = {"supports": "opposes", "opposes": "supports", "neither": "neither"}
     by = {}
     for r in rows:
-        if source(r) in ("labels", "found", "retrieved", "edited", "web", "written", "contrast"):
+        if source(r) in ("labels", "found", "retrieved", "edited", "web", "written", "contrast", "aimed"):
             by.setdefault(r["group"], []).append(r)
     out = []
     for g in by.values():
