@@ -111,6 +111,14 @@ impl FileLock {
     }
 }
 
+impl Drop for FileLock {
+    /// Closing the file is not enough: a child that another thread has just forked keeps a copy of it, and so the lock, until it becomes
+    /// another program.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
