@@ -113,7 +113,10 @@ impl Calibration {
         let slope = slope.unwrap_or(1.0);
         let rho = best_threshold(&engaged, curve);
         let shown: Vec<&Case> = cases.iter().filter(|case| curve.p(case.engaged) >= rho).collect();
-        let tau = if sides.len() < MANY_SIDES { heads.tau } else { tau(&shown, slope, sides.len()) };
+        let likelier = |case: &Case| {
+            curve.p(case.engaged) * (1.0 - heads.both) / (1.0 + (-slope * case.side.abs()).exp())
+        };
+        let tau = if sides.len() < MANY_SIDES { heads.tau } else { tau(&shown, likelier, sides.len()) };
         Ok(Calibration { a: curve.a, b: curve.b, slope, rho, tau, passages: n, sides: sides.len() })
     }
 
@@ -129,7 +132,7 @@ impl Calibration {
         let (own, a) = (&heads.engaged, self.a);
         let engaged = EngagedHead { a: a * own.a, b: a * own.b, d: a * own.d + self.b, ..own.clone() };
         let side = SideHead { t: heads.side.t * self.slope, ..heads.side.clone() };
-        Heads { engaged, side, rho: self.rho, rho_engaged: None, tau: self.tau, ..heads.clone() }
+        Heads { engaged, side, rho: self.rho, tau: self.tau, ..heads.clone() }
     }
 
     /// Combines this calibration with the earlier one that it was fitted on top of: the result is relative to the detector's own
@@ -176,14 +179,15 @@ fn best_threshold(cases: &[(f64, bool)], curve: Platt) -> f64 {
     best.1
 }
 
-/// The lowest τ at which enough of the shown sides are right. A side shown for a passage that supports both or neither is wrong.
-fn tau(engaged: &[&Case], slope: f64, sides: usize) -> Option<f64> {
-    let sure = |case: &Case| 1.0 / (1.0 + (-slope * case.side.abs()).exp());
+/// The lowest τ from one half on at which enough of the shown sides are right; `likelier` is the probability of the likelier side. A side shown
+/// for a passage that supports both or neither is wrong.
+fn tau(engaged: &[&Case], likelier: impl Fn(&Case) -> f64, sides: usize) -> Option<f64> {
     let mut all: Vec<(f64, Option<usize>, usize)> = engaged
         .iter()
         .filter(|case| case.side != 0.0)
-        .map(|case| (sure(case), case.one_side(), usize::from(case.side < 0.0)))
+        .map(|case| (likelier(case), case.one_side(), usize::from(case.side < 0.0)))
         .collect();
+    all.retain(|(p, ..)| *p >= 0.5);
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (mut right, mut covered, mut found) = (0usize, 0usize, None);
     for (i, (p, side, shown)) in all.iter().enumerate() {
@@ -195,7 +199,8 @@ fn tau(engaged: &[&Case], slope: f64, sides: usize) -> Option<f64> {
         }
         let enough = right as f64 >= RIGHT * (i + 1) as f64 && covered as f64 >= COVERED * sides as f64;
         if enough {
-            found = Some(next.map_or(*p, |next| (next + p) / 2.0).max(0.5));
+            // Below the last one too, so that rounding does not hide it.
+            found = Some((next.unwrap_or(0.5) + p) / 2.0);
         }
     }
     found
@@ -227,15 +232,20 @@ mod tests {
     }
 
     /// 40 passages for a side, every fifth of them misread, and 40 for none.
-    fn cases() -> Vec<Case> {
+    fn passages() -> Vec<(Evidence, [bool; 2])> {
         let one = |i: usize| {
             let (first, misread) = (i.is_multiple_of(2), i % 5 == 4);
             let strength = 1.0 + (i % 4) as f32;
             let side = if first != misread { strength } else { -strength };
-            case(if misread { side / 4.0 } else { side }, 1.0 + (i % 3) as f32, [first, !first])
+            (evidence(if misread { side / 4.0 } else { side }, 1.0 + (i % 3) as f32), [first, !first])
         };
-        let none = |i: usize| case(0.3, -1.0 - (i % 4) as f32, [false, false]);
+        let none = |i: usize| (evidence(0.3, -1.0 - (i % 4) as f32), [false, false]);
         (0..40).map(one).chain((0..40).map(none)).collect()
+    }
+
+    fn cases() -> Vec<Case> {
+        let case = |(seen, labels)| Case::of(&heads().decide(&[seen]).unwrap().0, labels);
+        passages().into_iter().map(case).collect()
     }
 
     #[test]
@@ -260,6 +270,17 @@ mod tests {
             }
         }
         assert!(right >= 6, "{right} of 8 sides are shown and right");
+        let shown: Vec<(f64, bool)> = passages()
+            .into_iter()
+            .filter_map(|(seen, labels)| {
+                let decision = heads.decide(&[seen]).unwrap().0;
+                let Outcome::Side(side) = decision.outcome else { return None };
+                Some((decision.p[side], labels[side] && !labels[1 - side]))
+            })
+            .collect();
+        let right = shown.iter().filter(|(_, right)| *right).count();
+        assert!(shown.len() > 20 && right as f64 >= RIGHT * shown.len() as f64, "{right} of {}", shown.len());
+        assert!(shown.iter().all(|(p, _)| *p >= fitted.tau.unwrap()));
         assert_eq!(heads.decide(&[evidence(0.3, -3.0)]).unwrap().0.outcome, Outcome::Neither);
     }
 

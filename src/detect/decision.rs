@@ -73,14 +73,11 @@ pub struct Heads {
     pub side: SideHead,
     /// B: the share of engaged passages that support both sides.
     pub both: f64,
-    /// ρ: with R at or above it a side may be shown.
+    /// ρ: with R below it the passage supports neither side.
     pub rho: f64,
-    /// With R below it the passage supports neither side; ρ if absent. From here to ρ the passage is unclear.
-    #[serde(default)]
-    pub rho_engaged: Option<f64>,
     /// β: with P(both | engaged) at or above it the passage supports both.
     pub beta: f64,
-    /// τ: with max(S, 1 − S) at or above it the side is shown. `None` if this detector never shows a side.
+    /// τ: with P(that side only) at or above it a side is shown. `None` if this detector never shows one.
     pub tau: Option<f64>,
     /// θ: P(supports statement i) at or above it counts as support, for a statement without an opposite.
     pub theta: f64,
@@ -255,17 +252,15 @@ impl Heads {
         let (first, second) = (sigmoid(side), sigmoid(-side));
         let one = engaged * (1.0 - self.both);
         let p = [one * first, one * second, engaged * self.both, 1.0 - engaged];
-        let outcome = if engaged < self.rho_engaged.unwrap_or(self.rho) {
+        let shown = |side: usize| self.tau.is_some_and(|tau| p[side] >= tau && p[side] > p[1 - side]);
+        let outcome = if engaged < self.rho {
             Outcome::Neither
         } else if self.both >= self.beta {
             Outcome::Both
+        } else if let Some(side) = (0..2).find(|side| shown(*side)) {
+            Outcome::Side(side)
         } else {
-            match self.tau {
-                _ if engaged < self.rho => Outcome::Unclear,
-                Some(tau) if first >= tau && first > second => Outcome::Side(0),
-                Some(tau) if second >= tau && second > first => Outcome::Side(1),
-                _ => Outcome::Unclear,
-            }
+            Outcome::Unclear
         };
         Decision { outcome, engaged, p }
     }
@@ -366,9 +361,8 @@ mod tests {
             side: SideHead { form: SideForm::SupportsOpposes, t: 0.5 },
             both: 0.03,
             rho: 0.6,
-            rho_engaged: None,
             beta: 1.0,
-            tau: Some(0.8),
+            tau: Some(0.7),
             theta: 0.34,
             prior: 0.4,
         }
@@ -422,9 +416,12 @@ mod tests {
         for _ in 0..2_000 {
             let (first, second) = ([next(), next(), next()], [next(), next(), next()]);
             let cosine = (next() + 6.0) / 12.0;
-            for engaged in
-                [EngagedForm::MaxSupports, EngagedForm::MaxAny, EngagedForm::SumAny, EngagedForm::Logsum]
-            {
+            for engaged in [
+                EngagedForm::MaxSupports,
+                EngagedForm::MaxAny,
+                EngagedForm::SumAny,
+                EngagedForm::LogsumSupports,
+            ] {
                 for side in [SideForm::SupportsOpposes, SideForm::Supports, SideForm::Class] {
                     let mut heads = heads();
                     (heads.engaged.form, heads.side.form) = (engaged, side);
@@ -445,13 +442,13 @@ mod tests {
         assert_eq!(one(&silent, seen([9.0, 0.0, -1.0], [0.0, 9.0, -1.0], 0.9)).outcome, Outcome::Unclear);
         let even = Heads { tau: Some(0.5), ..heads() };
         assert_eq!(one(&even, seen([2.0, 1.0, -1.0], [2.0, 1.0, -1.0], 0.9)).outcome, Outcome::Unclear);
-        // Enough for "takes a side", not for showing one.
+        // What is shown is what the reader sees: the probability of the side itself.
         let text = || seen([2.0, 0.0, -1.0], [0.0, 2.0, -1.0], 0.6);
-        let engaged = one(&heads(), text()).engaged;
-        let strict = |below| Heads { rho: engaged + 0.01, rho_engaged: Some(engaged + below), ..heads() };
-        assert_eq!(one(&heads(), text()).outcome, Outcome::Side(0));
-        assert_eq!(one(&strict(-0.01), text()).outcome, Outcome::Unclear);
-        assert_eq!(one(&strict(0.01), text()).outcome, Outcome::Neither);
+        let Decision { engaged, p: [p, ..], .. } = one(&heads(), text());
+        assert!(p < engaged);
+        assert_eq!(one(&Heads { tau: Some(p), ..heads() }, text()).outcome, Outcome::Side(0));
+        assert_eq!(one(&Heads { tau: Some(p + 0.01), ..heads() }, text()).outcome, Outcome::Unclear);
+        assert_eq!(one(&Heads { rho: engaged + 0.01, ..heads() }, text()).outcome, Outcome::Neither);
     }
 
     #[test]
@@ -467,9 +464,8 @@ mod tests {
     fn parameters_are_read_as_fit_py_writes_them() {
         let text = r#"{"engaged": {"form": "sum_any", "a": 0.4, "b": 10.0, "d": -5.5},
             "side": {"form": "supports_opposes", "t": 0.08}, "both": 0.03, "rho": 0.6, "tau": null, "beta": 1.0, "theta": 0.34,
-            "rho_engaged": 0.4, "test": {"f1": 0.55}}"#;
+            "test": {"f1": 0.55}}"#;
         let heads: Heads = serde_json::from_str(text).unwrap();
         assert_eq!((heads.tau, heads.engaged.form), (None, EngagedForm::SumAny));
-        assert_eq!(heads.rho_engaged, Some(0.4));
     }
 }

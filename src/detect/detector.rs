@@ -260,21 +260,22 @@ impl Fitted {
         }
     }
 
-    /// Returns a detector's rule with this threshold, and with the refitted decision on two statements. If that was not refitted, both
-    /// thresholds of R are moved by as much as this one, on the scale of logits.
+    /// Returns a detector's rule with this threshold, and with the refitted decision on two statements. If that was not refitted, ρ and τ
+    /// are moved by as much as this one, on the scale of logits. What was measured of the sides shown no longer holds.
     pub fn apply(&self, rule: &Rule) -> Rule {
         if let Some(calibration) = &self.calibration {
             let heads = calibration.apply(&rule.heads);
-            return Rule { heads, threshold: self.threshold, ..rule.clone() };
+            return Rule { heads, threshold: self.threshold, about: rule.about.refitted(), ..rule.clone() };
         }
         let logit = |p: f64| (p / (1.0 - p)).ln().clamp(-30.0, 30.0);
         let by = logit(f64::from(self.threshold)) - logit(f64::from(rule.threshold));
         let mut rule = rule.clone();
         let heads = &mut rule.heads;
-        for p in iter::once(&mut heads.rho).chain(&mut heads.rho_engaged) {
+        for p in iter::once(&mut heads.rho).chain(&mut heads.tau) {
             *p = 1.0 / (1.0 + (-(logit(*p) + by)).exp());
         }
         rule.threshold = self.threshold;
+        rule.about = rule.about.refitted();
         rule
     }
 

@@ -184,9 +184,8 @@ impl Default for Rule {
                 side: SideHead { form: SideForm::Supports, t: 1.0 },
                 both: 0.03,
                 rho: 0.5,
-                rho_engaged: None,
                 beta: 1.0,
-                tau: Some(0.8),
+                tau: Some(0.75),
                 theta: 0.5,
                 prior: default_prior(),
             },
@@ -332,7 +331,6 @@ mod tests {
             side: SideHead { form: SideForm::SupportsOpposes, t: 0.5 },
             both: 0.03,
             rho: 0.6,
-            rho_engaged: None,
             beta: 1.0,
             tau: Some(0.8),
             theta: 0.34,
@@ -356,6 +354,10 @@ mod tests {
             Rule::named("x").fitted(with.replace("\"sentences\": 2", "\"sentences\": 0").as_bytes()).unwrap();
         assert_eq!(whole.windows, None);
         assert_eq!(rule.about.words(), "x, right side .65, F1 .55 on our test");
+        let shows = with.replace("\"f1\"", "\"precision\": 0.84, \"f1\"");
+        let rule = Rule::named("x").fitted(shows.as_bytes()).unwrap();
+        assert_eq!(rule.about.words(), "x, of the sides shown .84 right, F1 .55 on our test");
+        assert_eq!(rule.about.refitted().words(), "x, right side .65, F1 .55 on our test");
         let odd = with.replace("\"bias\"", "\"title\": 1, \"bias\"");
         assert!(Rule::named("x").fitted(odd.as_bytes()).unwrap_err().to_string().contains("title"));
         assert!(Rule::named("x").fitted(b"{}").is_err());

@@ -211,31 +211,25 @@ impl Judgments {
         self.decisions.get(&passage).copied()
     }
 
-    /// The model's probability that is shown with a passage: that it supports the side shown, or, if none is shown, that it takes a side.
+    /// The model's probability of the mark that is shown with a passage; `None` where the side is unclear, for then no mark is probable
+    /// enough. With other than two opposite statements, that of the likeliest.
     pub fn shown(&self, passage: PassageIx) -> Option<f64> {
         if self.owner(passage) != By::Model {
             return None;
         }
         match self.decisions.get(&passage) {
-            Some(decision) => Some(match decision.outcome {
-                Side::Side(side) => decision.supports(side),
-                Side::Both => decision.p[2],
-                Side::Neither | Side::Unclear => decision.engaged,
-            }),
+            Some(decision) => match decision.outcome {
+                Side::Side(side) => Some(decision.p[side]),
+                Side::Both => Some(decision.p[2]),
+                Side::Neither => Some(decision.p[3]),
+                Side::Unclear => None,
+            },
             None => {
-                let each = (0..self.perspectives).filter_map(|i| self.by_model(passage, i)?.p);
-                each.reduce(f32::max).map(f64::from)
+                let each = (0..self.perspectives).filter_map(|i| self.by_model(passage, i)?.p.map(f64::from));
+                let greatest = each.reduce(f64::max)?;
+                Some(if self.support(passage)?.is_empty() { 1.0 - greatest } else { greatest })
             }
         }
-    }
-
-    /// Whether a label that counts contradicts the model's verdict. An unclear verdict contradicts nothing.
-    pub fn disagrees(&self, passage: PassageIx) -> bool {
-        let contradicts = |perspective| {
-            let label = self.verdict(passage, perspective).filter(|verdict| verdict.by != By::Model)?;
-            Some(label.supports? != self.by_model(passage, perspective)?.supports?)
-        };
-        (0..self.perspectives).any(|perspective| contradicts(perspective) == Some(true))
     }
 
     /// The statements that a passage supports; `None` until each has a verdict that counts, and `None` if one is unclear. If labels
@@ -338,7 +332,6 @@ mod tests {
             judgments.write(AT, 1, PairLabels { gold: Some(true), ..read(0.1) });
             assert_eq!(judgments.support(AT), SupportSet::EMPTY.with(1).ok());
             assert_eq!(judgments.verdict(AT, 0), None);
-            assert!(judgments.disagrees(AT), "the model takes the other side");
             judgments.source = LabelSource::Model;
             assert_eq!(judgments.support(AT), SupportSet::EMPTY.with(0).ok());
         }

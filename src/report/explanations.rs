@@ -23,16 +23,14 @@ const TERMS: usize = 8;
 pub fn decision(decision: &Decision, rule: &Rule, question: &Question, glyphs: Glyphs) -> String {
     let [first, second, both, neither] = decision.p.map(share);
     let mark = |i| Mark::of(i, question).text(glyphs);
-    let (engaged, heads) = (share(decision.engaged), &rule.heads);
+    let engaged = share(decision.engaged);
     let says = match decision.outcome {
         Outcome::Neither => format!("It takes no side: that it takes one has {engaged}."),
-        Outcome::Unclear if !rule.shows_sides() => format!("It takes a side; {NO_SIDE}."),
-        Outcome::Unclear if decision.engaged < heads.rho => {
-            format!("That it takes a side has {engaged}; one is shown from {}.", share(heads.rho))
-        }
+        Outcome::Unclear if !rule.shows_sides() => format!("The side is unclear; {NO_SIDE}."),
         Outcome::Unclear => {
-            let needed = heads.tau.map_or_else(String::new, |tau| format!(", which needs {}", share(tau)));
-            format!("It takes a side, and which one is unclear{needed}.")
+            let needed =
+                rule.heads.tau.map_or_else(String::new, |tau| format!("; one is shown from {}", share(tau)));
+            format!("The side is unclear{needed}.")
         }
         Outcome::Both => "It supports both sides.".into(),
         Outcome::Side(side) => format!("It supports {} alone.", mark(side)),
@@ -388,20 +386,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unclear_side_names_the_probability_that_is_too_small() {
+    fn an_unclear_side_names_the_probability_that_it_needs() {
         let question =
             Question { perspectives: vec![String::new(); 2], supports: Some(0), ..Question::default() };
         let mut rule = Rule::default();
-        (rule.heads.rho, rule.heads.rho_engaged, rule.heads.tau) = (0.85, Some(0.57), Some(0.9));
-        let said = |engaged| {
-            let p = [0.7 * engaged, 0.3 * engaged, 0.0, 1.0 - engaged];
-            decision(&Decision { outcome: Outcome::Unclear, engaged, p }, &rule, &question, Glyphs::Shapes)
-        };
-        assert!(
-            said(0.75).contains("That it takes a side has .75; one is shown from .85."),
-            "{}",
-            said(0.75)
-        );
-        assert!(said(0.95).contains("which one is unclear, which needs .90. ▲ only .66"), "{}", said(0.95));
+        rule.heads.tau = Some(0.85);
+        let p = [0.66, 0.29, 0.0, 0.05];
+        let unclear = Decision { outcome: Outcome::Unclear, engaged: 0.95, p };
+        let said = decision(&unclear, &rule, &question, Glyphs::Shapes);
+        assert!(said.contains("The side is unclear; one is shown from .85. ▲ only .66"), "{said}");
     }
 }

@@ -151,11 +151,11 @@ fn the_decision_on_two_sides_is_that_of_the_training_scripts() {
     let text = "Ban zoos and I honestly don't know who'd take them, the animal charities are full of dogs. If your local one's rubbish \
                 report it, that's what the licence is for.";
     let passage = Passage { text: text.into(), ..Passage::default() };
-    let statements = ["We would be better off without zoos.", "Towns should go on keeping their zoos."];
+    let statements = ["Zoos should be banned.", "Zoos should be kept."];
     // Two engines round to int8 at other places, which moves a probability by up to .03.
     let near =
         |ours: [f64; 4], theirs: [f64; 4]| ours.into_iter().zip(theirs).all(|(a, b)| (a - b).abs() < 0.04);
-    let (together, apart) = ([0.7718, 0.1121, 0.0275, 0.0886], [0.6323, 0.2489, 0.0274, 0.0913]);
+    let (together, apart) = ([0.4255, 0.4346, 0.0268, 0.1131], [0.3688, 0.5504, 0.0286, 0.0522]);
     assert!(!near(together, apart));
     let read = DETECTOR.read_both(&passage, statements, &Stop::never()).map(Result::unwrap);
     let decision = DETECTOR.rule().decide(read.each_ref()).unwrap();

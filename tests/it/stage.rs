@@ -188,7 +188,7 @@ pub fn asked(width: u16, height: u16) -> App {
     let mut app = with_lists(empty(width, height), &PASSAGES, question());
     // Support and oppose of each passage; the last is not judged yet.
     let verdicts =
-        [(0.94, 0.02), (0.06, 0.91), (0.01, 0.03), (0.81, 0.77), (0.12, 0.58), (0.03, 0.97), (0.66, 0.2)];
+        [(0.94, 0.02), (0.06, 0.91), (0.01, 0.03), (0.81, 0.77), (0.04, 0.85), (0.03, 0.97), (0.86, 0.05)];
     for (at, (support, oppose)) in verdicts.into_iter().enumerate() {
         app.judgments.write(PassageIx(at as u32), 0, said(support));
         app.judgments.write(PassageIx(at as u32), 1, said(oppose));

@@ -52,12 +52,14 @@ def probabilities(par, z, cos):
     return np.column_stack([r * sigmoid(s) * (1 - b), r * sigmoid(-s) * (1 - b), r * b, 1 - r])
 
 
+def likelier(r, s, b):
+    """P(the likelier side only)."""
+    return r * sigmoid(np.abs(s)) * (1 - b)
+
+
 def decide(par, z, cos):
     r, s = heads(par, z, cos)
     side = np.where(s > 0, FIRST, SECOND)
-    if par["tau"] is None:
-        side = np.full(len(r), UNCLEAR)
-    else:
-        side = np.where(sigmoid(np.abs(s)) >= par["tau"], side, UNCLEAR)
-    side = np.where(r < par["rho"], UNCLEAR, side)
-    return np.where(r < par.get("rho_engaged", par["rho"]), NEITHER, np.where(par["both"] >= par["beta"], BOTH, side))
+    tau = 2 if par["tau"] is None else par["tau"]
+    side = np.where((likelier(r, s, par["both"]) >= tau) & (s != 0), side, UNCLEAR)
+    return np.where(r < par["rho"], NEITHER, np.where(par["both"] >= par["beta"], BOTH, side))

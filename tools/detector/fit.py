@@ -4,11 +4,11 @@ python fit.py --dev dev.npz --apart dev-apart.npz --test test.npz --out joint.js
 
 Forms of e and s, and the reading (cosine or not), are those with the least log loss over ten folds of development questions.
 The thresholds come from the probabilities of the folds, that is, of questions the heads did not see:
-  rho_engaged  R below it: neither; best F1 of "supports at least one side"
-  rho, tau     one number: least R and S of a side shown such that the 95 % interval of the right among the sides shown, by question, begins at .80 or
-               above; what lies between is unclear. `tau` is null where fewer than 40 passages would show a side, or fewer than .05 of those with one side
-               (`without_enough` holds the best that is left, with what it reaches on the test split); rho is rho_engaged then
-  theta        best F1 of P(supports a statement), for single statements
+  rho    R below it: neither; best F1 of "supports at least one side"
+  tau    least probability of a side shown such that the 95 % interval of the right among the sides shown, by question, begins at .80 or
+         above; what takes a side and lies below is unclear. null where fewer than 40 passages would show a side, or fewer than .05 of those with
+         one side (`without_enough` holds the best that is left, with what it reaches on the test split)
+  theta  best F1 of P(supports a statement), for single statements
 Nothing is fitted on the test split. Intervals: 95 %, bootstrap over questions.
 """
 import argparse
@@ -61,17 +61,21 @@ def out_of_fold(x, engaged, side, use_cos, folds=10):
     return r, s
 
 
-def shown(r, s, two, rho, tau):
+def shown(r, s, two, par):
     """Sides shown, those of them that are right, and those on passages that support exactly one side."""
-    on = (r >= rho) & (D.sigmoid(np.abs(s)) >= tau)
+    on = is_shown(r, s, par)
     one = np.isin(two, (D.FIRST, D.SECOND))
     right = on & (np.where(s > 0, D.FIRST, D.SECOND) == two)
     return on.sum(), right.sum(), (on & one).sum(), one.sum()
 
 
-def least_share(r, s, two, topic, level, draws=2000, seed=7):
+def is_shown(r, s, par):
+    return (r >= par["rho"]) & (D.likelier(r, s, par["both"]) >= par["tau"]) & (s != 0)
+
+
+def least_share(r, s, two, topic, par, draws=2000, seed=7):
     """The lower end of the 95 % interval of the share of right sides among those shown. Questions are drawn, since the passages of one are alike."""
-    on = (r >= level) & (D.sigmoid(np.abs(s)) >= level)
+    on = is_shown(r, s, par)
     right = on & (np.where(s > 0, D.FIRST, D.SECOND) == two)
     by = np.unique(topic, return_inverse=True)[1]
     n, k = (np.bincount(by, weights=w, minlength=by.max() + 1) for w in (on, right))
@@ -79,22 +83,20 @@ def least_share(r, s, two, topic, level, draws=2000, seed=7):
     return float(np.percentile(k[i].sum(1) / np.maximum(n[i].sum(1), 1), 2.5))
 
 
-def thresholds(r, s, two, topic, enough=ENOUGH):
-    """The ρ with the best F1 of "takes a side"; then ρ and τ for sides that are shown. Both are one number, taken from 1 down until the first that cannot
-    promise RIGHT. Tried in an order that was fixed before, numbers need no correction for how many were tried (fixed-sequence testing); the best
-    of many pairs on 600 passages looks better than it is."""
+def thresholds(r, s, two, topic, both, enough=ENOUGH):
+    """The ρ with the best F1 of "takes a side"; then τ, taken from .99 down to .50 until the first that cannot promise RIGHT. Tried in an order that was
+    fixed before, numbers need no correction for how many were tried (fixed-sequence testing); the best of many on 600 passages looks better than it is."""
     rho, _ = common.best_threshold((two != D.NEITHER).astype(int), r)
     best = None
-    for level in np.arange(0.99, 0.495, -0.01):
-        n, _, one, every = shown(r, s, two, level, level)
+    for tau in np.arange(0.99, 0.495, -0.01):
+        par = {"rho": rho, "tau": round(float(tau), 2), "both": both}
+        n, _, one, every = shown(r, s, two, par)
         if n < enough:
             continue
-        if least_share(r, s, two, topic, level) < RIGHT:
+        if least_share(r, s, two, topic, par) < RIGHT:
             break
-        best = (one / every, round(float(level), 2))
-    if best and best[0] >= LEAST:
-        return float(rho), best[1], best[1]
-    return float(rho), float(rho), None
+        best = (one / every, par["tau"])
+    return float(rho), best[1] if best and best[0] >= LEAST else None
 
 
 def features(z, cos):
@@ -143,9 +145,9 @@ def ratio(a, b):
     return float(a / b) if b else float("nan")
 
 
-def kept(r, s, two, rho, tau):
+def kept(r, s, two, par):
     """Precision and coverage of the sides shown."""
-    n, right, c, every = shown(r, s, two, rho, tau) if tau is not None else (0, 0, 0, np.isin(two, (D.FIRST, D.SECOND)).sum())
+    n, right, c, every = shown(r, s, two, par) if par["tau"] is not None else (0, 0, 0, np.isin(two, (D.FIRST, D.SECOND)).sum())
     return {"shown": int(n), "precision": round(right / n, 4) if n else None, "coverage": round(c / every, 4)}
 
 
@@ -161,10 +163,10 @@ def figures(x, p, r, s, par, i):
     half = max(1, one.sum() // 2)
     out = {"f1": common.f1(y, (q >= par["theta"]).astype(int)), "auc": float(roc_auc_score(y, q)) if 0 < y.sum() < len(y) else np.nan,
            "engaged_auc": float(roc_auc_score(eng, r[i])) if 0 < eng.sum() < len(eng) else np.nan,
-           "engaged_f1": common.f1(eng.astype(int), (r[i] >= par["rho_engaged"]).astype(int)),
+           "engaged_f1": common.f1(eng.astype(int), (r[i] >= par["rho"]).astype(int)),
            "right_side": ratio(ok[one].sum(), one.sum()), "right_side_surer_half": ratio(ok[one][order][:half].sum(), half if one.any() else 0),
            "aurc": float(risk.mean())}
-    n, right, c, every = shown(r[i], s[i], two, par["rho"], par["tau"]) if par["tau"] is not None else (0, 0, 0, one.sum())
+    n, right, c, every = shown(r[i], s[i], two, par) if par["tau"] is not None else (0, 0, 0, one.sum())
     out |= {"precision": ratio(right, n), "coverage": ratio(c, every)}
     sure = D.sigmoid(np.abs(s[i][one]))
     out |= {"engaged_ece": common.ece(eng.astype(float), r[i])[0], "side_ece": common.ece(ok[one].astype(float), sure)[0] if one.any() else np.nan}
@@ -227,20 +229,20 @@ def main():
     _, side = min((k for k in losses if k[0] == "side"), key=losses.get)
     r, s = out_of_fold(x, engaged, side, use_cos)
     par = fit_heads(x, np.arange(len(two)), engaged, side, use_cos)
-    par["rho_engaged"], par["rho"], par["tau"] = thresholds(r, s, two, x["topic"])
+    par["rho"], par["tau"] = thresholds(r, s, two, x["topic"], par["both"])
     par["beta"] = 1.0
     par["window"] = x["window"]
     par["single"] = fit_single(read(a.apart), read(a.negated) if a.negated else None)
     if par["tau"] is None:
-        _, rho, tau = thresholds(r, s, two, x["topic"], 10)
-        par["without_enough"] = tau and {"rho": rho, "tau": tau, "dev_folds": kept(r, s, two, rho, tau)}
+        tau = thresholds(r, s, two, x["topic"], par["both"], 10)[1]
+        par["without_enough"] = tau and {"tau": tau, "dev_folds": kept(r, s, two, par | {"tau": tau})}
     b = par["both"]
     par["prior"] = float((two != D.NEITHER).mean())
     q = np.concatenate([r * D.sigmoid(s) * (1 - b) + r * b, r * D.sigmoid(-s) * (1 - b) + r * b])
     y = np.concatenate([np.isin(two, (D.FIRST, D.BOTH)), np.isin(two, (D.SECOND, D.BOTH))]).astype(int)
     par["theta"] = float(common.best_threshold(y, q)[0])
     # the development figures are of the folds, so of questions that the heads did not see
-    par["dev_folds"] = kept(r, s, two, par["rho"], par["tau"]) | {
+    par["dev_folds"] = kept(r, s, two, par) | {
                         "right_side": round(float(((s > 0) == (two == D.FIRST))[one].mean()), 4),
                         "engaged_auc": round(float(roc_auc_score(two != D.NEITHER, r)), 4), "auc": round(float(roc_auc_score(y, q)), 4),
                         "f1": round(common.f1(y, (q >= par["theta"]).astype(int)), 4)}
@@ -250,7 +252,7 @@ def main():
         par["test"]["risk_coverage"] = curve(t, par)
         if par.get("without_enough"):
             w = par["without_enough"]
-            w["test"] = kept(*D.heads(par, t["z"], t["cos"]), t["two"], w["rho"], w["tau"])
+            w["test"] = kept(*D.heads(par, t["z"], t["cos"]), t["two"], par | {"tau": w["tau"]})
     with open(a.out + ".new", "w") as f:
         json.dump(par, f, indent=1)
     os.replace(a.out + ".new", a.out)

@@ -54,9 +54,9 @@ fn job(job: Job, done: u64, total: u64, printed: &str) -> (Progress, String) {
 
 fn foreign(width: u16, height: u16) -> App {
     let mut app = with_lists(empty(width, height), &FOREIGN, stage::question());
-    for at in 0..4 {
-        app.judgments.write(PassageIx(at), 0, said(0.9 - at as f32 / 5.0));
-        app.judgments.write(PassageIx(at), 1, said(0.1));
+    for (at, support) in [0.95, 0.92, 0.88, 0.3].into_iter().enumerate() {
+        app.judgments.write(PassageIx(at as u32), 0, said(support));
+        app.judgments.write(PassageIx(at as u32), 1, said(0.1));
     }
     app
 }
@@ -292,7 +292,7 @@ fn what_if(width: u16, height: u16) -> App {
         judgments.write(PassageIx(0), 1, said(other));
         Some(Ok(Arc::new(judgments)))
     };
-    let (was, is) = (judged(0.94, 0.02), judged(0.61, 0.05));
+    let (was, is) = (judged(0.94, 0.02), judged(0.8, 0.05));
     let drafted = |score, rank| Some(Ok(Drafted { score, rank: Some(rank), depth: 100 }));
     press(&mut app, "<Down>");
     let number = app.reading.editor.number;

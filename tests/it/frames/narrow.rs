@@ -33,10 +33,10 @@ fn by_model(width: u16, height: u16) -> App {
 fn a_verdict_is_wrapped_and_never_cut() {
     for width in [24, 30, 40, 60, 80, 140] {
         let mut app = by_model(width, 20);
-        let known = PairLabels { gold: Some(false), ..said(0.71) };
+        let known = PairLabels { gold: Some(false), ..said(0.91) };
         app.judgments.write(PassageIx(0), 0, known);
         press(&mut app, "<Enter>");
-        assert!(words(&app).contains("supports .71 (model, gold: no)"), "{width}: {}", words(&app));
+        assert!(words(&app).contains("supports .91 (model, gold: no)"), "{width}: {}", words(&app));
     }
 }
 

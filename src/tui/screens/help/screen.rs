@@ -174,7 +174,7 @@ fn legend_lines(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
         |(mark, means): (Mark, _)| entry(&mark.text(app.glyphs), Meaning::Side(mark), means, width, theme);
     lines.extend(marks.into_iter().flat_map(line));
     let figures = [
-        (".94!", "the model's probability; ! where a label says otherwise"),
+        (".94", "the model's probability of the mark"),
         ("↑3 new =", "rank moves against the list before the last change"),
         ("(+1)", "a measure's change since then"),
         (

@@ -252,7 +252,7 @@ impl Labelling {
         self.scored.get(self.place()?)?.as_deref()
     }
 
-    /// Whether it takes a side, by the model, but it is unclear which.
+    /// Whether its side is unclear, by the model.
     pub fn is_unclear(&self) -> bool {
         self.place().is_some_and(|place| self.unclear.contains(&place))
     }

@@ -236,7 +236,7 @@ fn passages(app: &App, theme: Theme, pane: &LanePanes, lane: &Lane, frame: &mut 
     let top = at.map_or(lane.top, |at| lane.top.clamp((at + 1).saturating_sub(pane.shown().max(1)), at));
     let visible = || places.iter().copied().skip(top).take(pane.shown());
     // Labels have no probabilities, so their column goes to the titles.
-    let probable = visible().any(|i| app.judgments.shown(lane.ranking[i].at).is_some());
+    let probable = app.judgments.is_by_model(&lane.ranking);
     for (row, i) in visible().enumerate() {
         let ranked = &lane.ranking[i];
         let marked = selected == Some(ranked.at) && !app.typing;

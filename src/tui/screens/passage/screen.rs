@@ -415,6 +415,10 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
             Some(Err(DetectError::Empty(what))) => format!("no verdict: the {what} is empty"),
             Some(Err(error)) => format!("no verdict: {error}"),
             _ if known.tied => "unjudged: as many annotators say yes as no".into(),
+            Some(Ok(_)) if app.judgments.owner(at) == By::Model => {
+                "no verdict: the other statement has none".into()
+            }
+            None if app.judgments.owner(at) == By::Model => "not judged yet".into(),
             _ => "no label".into(),
         },
         Some(verdict) => {
@@ -423,7 +427,13 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
                 Some(false) => "does not",
                 None => "unclear",
             };
-            let p = verdict.p.map_or_else(String::new, |p| format!(" {}", share(f64::from(p))));
+            // The probability of what is said, as in the lists.
+            let sure = |p: Option<f32>, supports| match (p.map(f64::from), supports) {
+                (Some(p), Some(true)) => format!(" {}", share(p)),
+                (Some(p), Some(false)) => format!(" {}", share(1.0 - p)),
+                _ => String::new(),
+            };
+            let p = sure(verdict.p, verdict.supports);
             let gold = match &app.corpus {
                 Corpus::Open(opened) => safe::line(&opened.labels.0),
                 _ => "gold".into(),
@@ -443,10 +453,13 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
             }
             if let Some(model) = app.judgments.by_model(at, perspective)
                 && model.supports != verdict.supports
-                && let Some(p) = model.p
             {
-                let unclear = if model.supports.is_none() { " unclear" } else { "" };
-                other += &format!(", model{unclear} {}", share(f64::from(p)));
+                let says = match model.supports {
+                    Some(true) => ": yes",
+                    Some(false) => ": no",
+                    None => " unclear",
+                };
+                other += &format!(", model{says}{}", sure(model.p, model.supports));
             }
             format!("{says}{p} ({by}{other})")
         }
