@@ -175,7 +175,7 @@ pub mod registry {
             About { test: self.test.map(|test| Tested { precision: None, ..test }), ..self.clone() }
         }
 
-        /// Describes the quality, such as `parallax-mpnet, of the sides shown .84 right, F1 .68 on our test`; without the sides shown, `MiniLM,
+        /// Describes the quality, such as `parallax-mpnet, of the sides shown .85 right, F1 .66 on our test`; without the sides shown, `MiniLM,
         /// right side .65, F1 .55 on our test`. Says so if it was not measured.
         pub fn words(&self) -> String {
             let short = |x: f64| format!("{x:.2}").trim_start_matches('0').to_owned();
