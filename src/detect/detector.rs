@@ -414,6 +414,22 @@ mod tests {
         assert!(read(high).unwrap_err().contains("from 0 to 1"));
     }
 
+    #[test]
+    fn a_threshold_moves_rho_and_tau_by_as_much_and_a_detector_that_shows_no_side_still_shows_none() {
+        let file = |threshold| format!("{{\"threshold\": {threshold}, \"labels\": 3, \"detector\": \"d\"}}");
+        let (rule, logit) = (Rule::default(), |p: f64| (p / (1.0 - p)).ln());
+        let by = |threshold: f64, rule: &Rule| {
+            let moved = read(&file(threshold)).unwrap().apply(rule).heads;
+            (logit(moved.rho) - logit(rule.heads.rho), moved.tau.map(|tau| logit(tau) - logit(0.75)))
+        };
+        let (rho, tau) = by(0.8, &rule);
+        let expected = logit(0.8) - logit(f64::from(rule.threshold));
+        assert!((rho - expected).abs() < 1e-6 && (tau.unwrap() - expected).abs() < 1e-6, "{rho} {tau:?}");
+        let mut silent = rule;
+        silent.heads.tau = None;
+        assert_eq!(by(0.8, &silent).1, None);
+    }
+
     /// Reads both statements together: each reading holds what the other statement is.
     struct Beside(AtomicUsize, Rule);
 

@@ -371,6 +371,29 @@ mod tests {
     }
 
     #[test]
+    fn the_number_beside_a_mark_is_the_probability_of_that_mark() {
+        let shown = |first: f32, second: f32| {
+            let mut judgments = judgments(LabelSource::Model);
+            judgments.write(AT, 0, read(first));
+            judgments.write(AT, 1, read(second));
+            (judgments.shown(AT), judgments.decision(AT).unwrap().p)
+        };
+        let (side, p) = shown(0.05, 0.95);
+        assert_eq!(side, Some(p[1]));
+        let (neither, p) = shown(0.05, 0.05);
+        assert!(neither == Some(p[3]) && p[3] > 0.5, "{p:?}");
+        assert_eq!(shown(0.9, 0.85).0, None, "an unclear side has no mark to be sure of");
+        let question = Question { perspectives: vec!["a".into(); 3], ..Question::default() };
+        let mut many = Judgments::new(&question, LabelSource::Model, Arc::default());
+        for (i, p) in [0.1, 0.2, 0.3].into_iter().enumerate() {
+            many.write(AT, i, read(p));
+        }
+        assert!((many.shown(AT).unwrap() - 0.7).abs() < 1e-6, "none: the likeliest is not supported");
+        many.write(AT, 1, read(0.9));
+        assert!((many.shown(AT).unwrap() - 0.9).abs() < 1e-6);
+    }
+
+    #[test]
     fn a_passage_without_a_verdict_has_the_chances_of_the_development_split() {
         let mut judgments = judgments(LabelSource::Model);
         judgments.write(AT, 0, read(0.9));
