@@ -427,7 +427,7 @@ fn verdict(app: &App, at: PassageIx, perspective: usize) -> String {
                 Some(false) => "does not",
                 None => "unclear",
             };
-            // The probability of what is said, as in the lists.
+            // The probability of what is said of this statement.
             let sure = |p: Option<f32>, supports| match (p.map(f64::from), supports) {
                 (Some(p), Some(true)) => format!(" {}", share(p)),
                 (Some(p), Some(false)) => format!(" {}", share(1.0 - p)),
