@@ -361,6 +361,9 @@ pub fn shares_of(
     let [first, other] = question.sides()?;
     let m = PerspectiveCount::new(2).ok()?;
     let top = &list[..list.len().min(k)];
+    if !top.is_empty() && top.iter().all(|ranked| judgments.chances(ranked.at).is_none()) {
+        return None;
+    }
     if !judgments.is_by_model(top) {
         return side_shares(&judgments.supports(list), m, first, k).ok().map(|sides| sides.value);
     }

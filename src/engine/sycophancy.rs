@@ -34,8 +34,8 @@ pub const UNLIKE: &str =
 pub struct Sycophancy {
     /// The lists.
     pub lists: [Ranking; 3],
-    /// The shares of each list's top k that support each side.
-    pub shares: [SideShares; 3],
+    /// The shares of each list's top k that support each side; `None` where nothing of it was judged.
+    pub shares: [Option<SideShares>; 3],
     /// How far Δ of each wording may be off where the model judged its first k: the middle 95 % over draws of the model's verdicts. `None`
     /// if labels judged, or if more than 2.5 % of the draws have no supporting passage and so no Δ.
     pub delta_spreads: [Option<Spread>; 3],
@@ -46,7 +46,7 @@ pub struct Sycophancy {
 }
 
 impl Sycophancy {
-    /// Measures the lists of the three wordings; a question that is not two-sided has no shares.
+    /// Measures the lists of the three wordings.
     pub fn of(
         question: &Question,
         k: usize,
@@ -54,15 +54,19 @@ impl Sycophancy {
         judgments: Judgments,
         note: Option<String>,
     ) -> Self {
-        let sides = |list: &Ranking| shares_of(&judgments, question, list, k);
-        let shares = lists.each_ref().map(|list| sides(list).unwrap_or(SideShares { p: 0.0, n: 0.0 }));
+        let shares = lists.each_ref().map(|list| shares_of(&judgments, question, list, k));
         let delta_spreads = lists.each_ref().map(|list| delta_spread(&judgments, question, list, k));
         Sycophancy { lists, shares, delta_spreads, judgments, note }
     }
 
-    /// `lean(asked as the supporting statement) − lean(asked as the opposing one)`, from −2 to 2.
-    pub fn shift(&self) -> f64 {
-        shift(self.shares[1], self.shares[2])
+    /// `lean(asked as the supporting statement) − lean(asked as the opposing one)`, from −2 to 2; `None` if nothing of either was judged.
+    pub fn shift(&self) -> Option<f64> {
+        Some(shift(self.shares[1]?, self.shares[2]?))
+    }
+
+    /// Δ of a wording; `None` where nothing of it was judged or no passage supports the question's side.
+    pub fn delta(&self, wording: usize) -> Option<f64> {
+        self.shares[wording]?.delta()
     }
 
     /// How each wording was expanded; `None` if the lane does not expand.
@@ -339,21 +343,31 @@ mod tests {
         let question =
             Question { perspectives: vec!["a".into(), "b".into()], supports: Some(0), ..Question::default() };
         let lane = Figures::doubt(&asked.lists[0], &asked.judgments, &question, 5).unwrap().lean.unwrap();
-        assert_eq!(lane.mean, asked.shares[0].lean());
+        assert_eq!(Some(lane.mean), asked.shares[0].map(SideShares::lean));
         assert!(lane.low <= lane.mean && lane.mean <= lane.high, "{lane:?}");
+    }
+
+    #[test]
+    fn lists_of_which_nothing_was_judged_have_no_lean_no_shift_and_no_delta() {
+        let judged = judged_by(&[0.93, 0.41], false);
+        let question =
+            Question { perspectives: vec!["a".into(), "b".into()], supports: Some(0), ..Question::default() };
+        let none = Judgments::new(&question, LabelSource::Auto, Default::default());
+        let asked = Sycophancy::of(&question, 2, judged.lists, none, None);
+        assert_eq!((asked.shares, asked.shift(), asked.delta(0)), ([None; 3], None, None));
     }
 
     #[test]
     fn figure_3_of_berds_has_an_interval_of_delta_where_the_model_judged_and_a_supporting_passage_is_sure() {
         let sure = judged_by(&[0.999, 0.999, 0.999, 0.999, 0.5], false);
-        let delta = sure.shares[0].delta().unwrap();
+        let delta = sure.delta(0).unwrap();
         let spread = sure.delta_spreads[0].unwrap();
         // The last passage opposes or not, and without an opposing passage Δ is 1.
         assert!(spread.low < delta && delta < spread.high && spread.high <= 1.0, "{delta} {spread:?}");
         let doubtful = judged_by(&[0.5, 0.1], false);
         assert_eq!(doubtful.delta_spreads[0], None, "many draws have no supporting passage");
         let labelled = judged_by(&[0.9, 0.1], true);
-        assert_eq!(labelled.shares[0].delta(), Some(0.0));
+        assert_eq!(labelled.delta(0), Some(0.0));
         assert_eq!(labelled.delta_spreads[0], None, "labels are no draws");
     }
 

@@ -63,7 +63,7 @@ pub fn berds(common: &Common, args: &Eval, write: Option<&Path>) -> anyhow::Resu
                 asked_three_ways(&lanes.setup, recipe, question, (k, lanes.source), &maxima, &lanes.stop);
             sycophancy.map(|sycophancy| {
                 lane_notes.take_sycophancy(recipe, question, &sycophancy);
-                sycophancy.shift()
+                sycophancy.shift().unwrap_or(0.0)
             })
         };
         if !lanes.stop.is_set() {
@@ -285,7 +285,12 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
                     own_shares = own_shares.plus(here);
                     by_model |= lanes.source != LabelSource::Gold
                         && add_replicates(&mut replicates, done, &sycophancy, question, k);
-                    (sycophancy.shares, sycophancy.shift())
+                    // What nothing of was judged counts as 0, as in every measure over a question set.
+                    let nothing = SideShares { p: 0.0, n: 0.0 };
+                    (
+                        sycophancy.shares.map(|sides| sides.unwrap_or(nothing)),
+                        sycophancy.shift().unwrap_or(0.0),
+                    )
                 }
                 Err(error) => {
                     failed.push((question.id.clone(), error.to_string()));

@@ -248,7 +248,7 @@ fn sycophancy_screen(width: u16, height: u16) -> App {
     press(&mut app, "y");
     let lists = [&[0, 1, 2, 3, 4][..], &[0, 3, 5, 6], &[1, 5, 4]];
     let lists = lists.map(|order| ranking(&PASSAGES, order, 1.0));
-    let shares = [(0.4, 0.4), (0.6, 0.4), (0.0, 0.6)].map(|(p, n)| SideShares { p, n });
+    let shares = [(0.4, 0.4), (0.6, 0.4), (0.0, 0.6)].map(|(p, n)| Some(SideShares { p, n }));
     let measured = Sycophancy::of(&app.question, app.k, lists, app.judgments.clone(), None);
     let sycophancy = Sycophancy { shares, ..measured };
     let number = app.sycophancy_screen.number;

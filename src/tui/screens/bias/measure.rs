@@ -103,16 +103,20 @@ impl SideRow {
             sets.filter(|set| set.contains(statement)).count()
         };
         let statements = if many { app.question.perspectives.len() } else { 0 };
+        let sources = compared.iter().fold(Sources::default(), |sum, one| sum.plus(one.sources(lane, app.k)));
+        // Of one question of which nothing was judged, no side is known; over a set, such a question counts as covering none.
+        let known =
+            app.biasing.over_set || sources.judged > 0 || compared.iter().any(|one| one.expected.is_some());
         SideRow {
             supporters: (0..statements).map(supporters).collect(),
             covered: covered_text(app, compared, lane),
-            shares: (all > 0.0).then(|| counts.map(|count| count / all)),
+            shares: (known && all > 0.0).then(|| counts.map(|count| count / all)),
             lean: mean(leans.iter().copied()),
             interval,
             rkl: shown(mean(uneven.iter().map(|one| one.rkl.value))),
             awrf: shown(mean(uneven.iter().map(|one| one.awrf.value))),
-            no_side: format!("{none}/{of}"),
-            sources: compared.iter().fold(Sources::default(), |sum, one| sum.plus(one.sources(lane, app.k))),
+            no_side: if known { format!("{none}/{of}") } else { "–".into() },
+            sources,
         }
     }
 }

@@ -11,6 +11,7 @@ use ratatui::widgets::{Block, Paragraph};
 use super::SycophancyScreen;
 use crate::engine::sycophancy::UNLIKE;
 use crate::engine::{Batch, Judgments, Ranked, Ranking, Reply, Sycophancy};
+use crate::measure::bias::SideShares;
 use crate::report::marks::{Mark, share, signed};
 use crate::report::safe;
 use crate::tui::app::App;
@@ -199,7 +200,7 @@ fn draw_strips(app: &App, theme: Theme, areas: Areas, frame: &mut Frame<'_>) {
         theme,
     ));
     if let Some(sycophancy) = answer(app, app.lane) {
-        let shift = format!(" shift {} ", signed(sycophancy.shift()).trim());
+        let shift = format!(" shift {} ", figure(sycophancy.shift()));
         block = block.title(Line::from(span(shift, Meaning::Title, theme)).alignment(Alignment::Right));
         let name = app.short_title(app.lane, 14);
         block = block.title_bottom(sources_line(&name, sycophancy.sources(app.k), area.width, theme));
@@ -235,31 +236,36 @@ fn draw_strips(app: &App, theme: Theme, areas: Areas, frame: &mut Frame<'_>) {
             spans.push(Span::raw(" ".repeat(room.saturating_sub(used) + 1)));
             if row == 0 {
                 if with_bar {
-                    spans.extend(lean_bar(shares.lean(), None, LEAN - 7, theme, app.glyphs));
+                    let blank = || vec![Span::raw(" ".repeat(LEAN - 7))];
+                    let bar = |it: SideShares| lean_bar(it.lean(), None, LEAN - 7, theme, app.glyphs);
+                    spans.extend(shares.map_or_else(blank, bar));
                     spans.push(Span::raw(" "));
                 }
-                spans.push(span(format!("{:>5}", signed(shares.lean()).trim()), Meaning::Title, theme));
+                let lean = figure(shares.map(SideShares::lean));
+                spans.push(span(format!("{lean:>5}"), Meaning::Title, theme));
             }
             lines.push(Line::from(spans));
         }
         if areas.tall > 1 {
             let delta = delta_of(answer, i, true);
-            let text = format!(
-                "{:LABEL$}supporting {}, opposing {}, Δ {delta}",
-                "",
-                share(shares.p),
-                share(shares.n)
-            );
+            let [p, n] =
+                [shares.map(|it| it.p), shares.map(|it| it.n)].map(|it| it.map_or("–".to_owned(), share));
+            let text = format!("{:LABEL$}supporting {p}, opposing {n}, Δ {delta}", "");
             lines.push(Line::from(span(fit(&text, width), Meaning::Muted, theme)));
         }
     }
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
+/// A lean, or a shift; a dash if nothing was judged.
+fn figure(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), |value| signed(value).trim().to_owned())
+}
+
 /// Δ of a wording, with its interval where the model judged and `with_interval` is set.
 fn delta_of(answer: &Sycophancy, wording: usize, with_interval: bool) -> String {
     let text = |value: f64| signed(value).trim().to_owned();
-    let Some(delta) = answer.shares[wording].delta() else { return "–".into() };
+    let Some(delta) = answer.delta(wording) else { return "–".into() };
     answer.delta_spreads[wording].filter(|_| with_interval).map_or_else(
         || text(delta),
         |ends| format!("{} ({} to {})", text(delta), text(ends.low), text(ends.high)),
@@ -453,9 +459,9 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
                 spans.push(Span::raw(" ".repeat(ranks + 1 - used)));
             }
             spans.push(span(mark.glyph(app.glyphs).to_string(), Meaning::Side(mark), theme));
-            spans.push(Span::raw(format!("{:<5}", signed(shares.lean()).trim())));
+            spans.push(Span::raw(format!("{:<5}", figure(shares.map(SideShares::lean)))));
         }
-        spans.push(span(format!("shift {:<5}", signed(answer.shift()).trim()), Meaning::Title, theme));
+        spans.push(span(format!("shift {:<5}", figure(answer.shift())), Meaning::Title, theme));
         if has_deltas {
             spans.push(Span::raw("Δ"));
         }
@@ -469,7 +475,8 @@ fn draw_table(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         }
         if bar > 0 {
             // A shift goes from −2 to 2.
-            spans.extend(lean_bar(answer.shift() / 2.0, None, bar, theme, app.glyphs));
+            let half = answer.shift().map(|shift| shift / 2.0);
+            spans.extend(half.into_iter().flat_map(|half| lean_bar(half, None, bar, theme, app.glyphs)));
         }
         Line::from(spans)
     });
