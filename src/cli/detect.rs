@@ -389,16 +389,16 @@ fn read(path: &Path) -> Result<Vec<Pair>, InputError> {
             let found = ["document", "perspective", "id", "title", "label", "question"]
                 .map(|name| fields.iter().position(|field| field == name));
             if found[0].is_none() || found[1].is_none() {
-                return Err(
-                    "a header that names at least `document` and `perspective`, separated by tabs".into()
-                );
+                columns = Some([None; 6]);
+                return Err("a header that names at least document and perspective, separated by tabs".into());
             }
             columns = Some(found);
             return Ok(());
         };
         let field = |place: Option<usize>| place.and_then(|place| fields.get(place)).cloned();
         let (Some(text), Some(statement)) = (field(document), field(perspective)) else {
-            return Err("as many fields as the header has".into());
+            // A header that was refused is reported once.
+            return document.map_or(Ok(()), |_| Err("as many fields as the header has".into()));
         };
         let label = field(label).filter(|label| !label.trim().is_empty());
         let label = label.map(|label| truth(&label)).transpose()?;

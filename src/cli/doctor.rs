@@ -161,6 +161,7 @@ fn describe(common: &Common, data: &Path, out: &mut impl Write) -> io::Result<()
 fn writable(data: &Path) -> String {
     let there = data.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
     match tempfile::tempfile_in(there) {
+        _ if there.is_file() => "not a folder; name another with --data-dir".into(),
         Ok(_) if data.exists() => "writable".into(),
         Ok(_) => "not there yet".into(),
         Err(error) => format!("not writable ({error})"),
@@ -170,7 +171,9 @@ fn writable(data: &Path) -> String {
 /// The entries of a folder by name; none if there is no such folder.
 fn listing(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         entries => entries?,
     };
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;

@@ -220,6 +220,7 @@ impl Reader<'_> {
             let found = NAMES.map(place);
             let [document, perspective, label, score] = found;
             if document.is_none() || perspective.is_none() || label.or(score).is_none() {
+                self.columns = Some([None; 4]);
                 return Err(
                     "a header that names document, perspective and label or score, separated by tabs".into(),
                 );
@@ -227,6 +228,9 @@ impl Reader<'_> {
             self.columns = Some(found);
             return Ok(());
         };
+        if columns[0].is_none() {
+            return Ok(()); // the header was refused, and that is said once
+        }
         let field = |place: Option<usize>| place.and_then(|place| fields.get(place)).map(String::as_str);
         let [document, perspective, label, score] = columns.map(field);
         let (Some(document), Some(perspective)) = (document, perspective) else {
@@ -438,6 +442,7 @@ mod tests {
     fn bad_files_are_refused_with_the_line_and_what_was_expected() {
         for (ending, text, expected) in [
             (".tsv", "a\tb\n", ":1: expected a header that names document, perspective and label or score"),
+            (".tsv", "a\tb\nc\td\n", "found `a·b`\nnothing was taken from it"),
             (
                 ".tsv",
                 "document\tperspective\tscore\na\ts\t1.5\n",

@@ -57,12 +57,13 @@ pub struct BadLine {
 
 impl fmt::Display for BadLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A parser that was given one line counts it as the first.
+        let expected = self.expected.replace(" at line 1 column ", " at column ");
         write!(
             f,
-            "{}:{}: expected {}, found {}",
+            "{}:{}: expected {expected}, found {}",
             self.file.display(),
             self.line,
-            self.expected,
             excerpt(&self.found)
         )
     }

@@ -334,6 +334,20 @@ mod tests {
     }
 
     #[test]
+    fn a_bad_line_of_json_is_named_by_its_place_in_the_file_alone() {
+        let file = file(b"{}\nnot json\n");
+        let read = |_, line: &str| match serde_json::from_str::<serde_json::Value>(line) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Expected(format!("an object ({error})"))),
+        };
+        let error = lines(file.path(), read).unwrap_err().to_string();
+        assert!(
+            error.contains(":2: expected an object (expected ident at column 2), found `not json`"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn a_file_of_bad_lines_is_not_read_to_the_end() {
         let file = file("x\n".repeat(5_000).as_bytes());
         let mut seen = 0;

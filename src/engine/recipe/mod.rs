@@ -2,7 +2,7 @@
 //! `hybrid+csqe+pap-plus@2+xquad@.5`.
 //!
 //! A recipe is a retriever with its constants, an engine on another machine (`milvus:URL/COLLECTION`) or a finished run
-//! (`run:PATH`), then switches in any order. They run in this order: wordings, expansion, projection, merging, fusion,
+//! (`run:FILE`), then switches in any order. They run in this order: wordings, expansion, projection, merging, fusion,
 //! re-ranking.
 //!
 //! May use: encode (names of encoders), expand, input, measure, project, remote (addresses), rerank, retrieve.

@@ -115,7 +115,7 @@ fn unknown(name: &str) -> String {
     let hint = near(name, ["bm25", "minilm", "hybrid"].into_iter().chain(models));
     format!(
         "bm25, minilm, hybrid, a model that `parallax models list` names, hf:ORG/MODEL, path:FOLDER, milvus:URL/COLLECTION, \
-         os:URL/INDEX or run:PATH, then switches such as +mmr@.75{hint}"
+         os:URL/INDEX or run:FILE, then switches such as +mmr@.75{hint}"
     )
 }
 

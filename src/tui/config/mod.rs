@@ -90,7 +90,10 @@ impl fmt::Display for Problems {
         for line in self.lines() {
             writeln!(f, "{line}")?;
         }
-        f.write_str("nothing was taken from it; correct these lines and try again")
+        match self.all.iter().any(|problem| problem.at.is_some()) {
+            true => f.write_str("nothing was taken from it; correct these lines and try again"),
+            false => f.write_str("nothing was taken from it; name another file"),
+        }
     }
 }
 
