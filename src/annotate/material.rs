@@ -87,6 +87,9 @@ pub enum RowError {
     /// The corpus has no such passage; its id in backticks, or "its text".
     #[error("no passage of the corpus is {0}")]
     Passage(String),
+    /// The passage with the row's id has another text, and none has the row's.
+    #[error("the passage `{0}` of the corpus has another text, and a label belongs to its text")]
+    OtherText(String),
     /// Neither the row nor the caller names an annotator.
     #[error("the file does not say who labelled this; name the annotator with --by")]
     Annotator,
@@ -168,10 +171,14 @@ impl<'a> Material<'a> {
             });
         }
         let named = row.passage.and_then(|id| self.corpus.find(id));
-        let found = named.or_else(|| self.of_text(row.title, row.document?));
+        let same = |ix: &PassageIx| row.document.is_none_or(|text| self.has_text(*ix, text));
+        let found = named.filter(same).or_else(|| self.of_text(row.title, row.document?));
         let Some(found) = found else {
             let name = row.passage.map_or_else(|| "its text".to_owned(), |id| format!("`{id}`"));
-            return Err(RowError::Passage(name));
+            return Err(match (named, row.passage) {
+                (Some(_), Some(id)) => RowError::OtherText(id.into()),
+                _ => RowError::Passage(name),
+            });
         };
         let passage = self.corpus.passage(found);
         Ok(Place {
@@ -193,6 +200,12 @@ impl<'a> Material<'a> {
             (Some(_), Some(_)) => Err(RowError::Ambiguous(row.perspective.into())),
             (None, _) => Err(RowError::Statement(row.perspective.into())),
         }
+    }
+
+    /// Whether a row's text is that of a passage, perhaps with its title before it.
+    fn has_text(&self, ix: PassageIx, text: &str) -> bool {
+        let passage = self.corpus.passage(ix);
+        [&passage.text, &passage.contents()].into_iter().any(|own| bare(own) == bare(text))
     }
 
     /// The passage with this text; if there are several, the one with this title. The first call reads the whole corpus.
@@ -268,6 +281,9 @@ mod tests {
         let place = material.place(&row).unwrap();
         assert_eq!((place.passage, place.question.as_str()), (first.id.clone(), "Should zoos be banned?"));
         assert_eq!(place.text, text_hash(&first));
+        // The text decides, also beside the id of another passage.
+        let other = Row { passage: Some("zoos-01"), ..row };
+        assert_eq!(material.place(&other).unwrap().passage, first.id);
     }
 
     #[test]
@@ -287,6 +303,7 @@ mod tests {
             (Row { question: None, perspective: "Zoos.", ..good }, "no question of the set has"),
             (Row { passage: Some("zoos-99"), ..good }, "no passage of the corpus is `zoos-99`"),
             (Row { passage: None, document: Some("x"), ..good }, "no passage of the corpus is its text"),
+            (Row { document: Some("x"), ..good }, "the passage `zoos-01` of the corpus has another text"),
         ] {
             assert!(material.place(&row).unwrap_err().to_string().contains(expected), "{expected}");
         }

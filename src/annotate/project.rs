@@ -365,10 +365,16 @@ impl Project {
         view.is_some_and(|view| question.perspectives.iter().all(|text| view.answers.contains_key(text)))
     }
 
-    /// The progress of an annotator.
+    /// The progress of an annotator, or of an adjudicator on what the annotators disagree about.
     pub fn progress(&self, items: &[Item], history: &History, by: &str) -> Progress {
+        let adjudicates = self.adjudicators.iter().any(|name| name == by);
+        let split = if adjudicates { Project::split(items, &history.decisions()) } else { Vec::new() };
+        let is_own = |(at, item): &(usize, &Item)| match adjudicates {
+            true => split.contains(at),
+            false => item.is_for(by),
+        };
         let mut progress = Progress::default();
-        for item in items.iter().filter(|item| item.is_for(by)) {
+        for (_, item) in items.iter().enumerate().filter(is_own) {
             let done = self.is_done(item, history, by);
             let view = history.view(&item.key(by));
             progress.assigned += 1;
@@ -383,7 +389,7 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::annotate::testing::{QUESTION, YES, act, open, passage};
+    use crate::annotate::testing::{QUESTION, YES, act, history as acted, open, passage};
 
     fn project() -> Project {
         let question = Question {
@@ -460,6 +466,13 @@ mod tests {
             "{}",
             message()
         );
+    }
+
+    #[test]
+    fn an_adjudicator_is_assigned_what_the_annotators_disagree_about() {
+        let project = Project { adjudicators: vec!["cleo".into()], ..project() };
+        let history = acted(&[("anna", act(1, true)), ("ben", act(1, false)), ("anna", act(2, true))]);
+        assert_eq!(project.progress(&items(), &history, "cleo").assigned, 1);
     }
 
     #[test]

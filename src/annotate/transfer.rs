@@ -9,7 +9,7 @@ use crate::corpus::{Corpus, PassageIx};
 use crate::question::Question;
 
 /// The entries that add `decisions` to a history: one for each passage, dated as its latest decision. Views that would not change get no
-/// entry. If the statements of one passage have different notes, the view has all of them, one per line. Labels of statements without a
+/// entry, unless their time or circumstances were unknown and are in `decisions`. If the statements of one passage have different notes, the view has all of them, one per line. Labels of statements without a
 /// decision stay, if they are about the same text and no machines disagree on them.
 ///
 /// # Errors
@@ -49,10 +49,14 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
         }
         // Most formats cannot hold this mark, so a missing mark does not remove one.
         view.flagged |= said.iter().any(|one| one.flagged);
-        let Some(last) = said.last().filter(|_| view != before || heads.len() > 1) else { continue };
-        let was = heads.iter().map(|head| head.id.clone()).collect();
         let took = said.iter().filter_map(|one| one.took).max();
         let seen = circumstances(said.iter().map(|one| &one.seen));
+        // A file may bring the time and the circumstances of labels that came without.
+        let held = heads.last();
+        let more = took.is_some() && held.is_some_and(|head| head.took.is_none())
+            || seen.is_some() && held.is_some_and(|head| head.seen.is_none());
+        let Some(last) = said.last().filter(|_| view != before || heads.len() > 1 || more) else { continue };
+        let was = heads.iter().map(|head| head.id.clone()).collect();
         let act = Act {
             question: question.into(),
             passage: passage.into(),
@@ -261,6 +265,20 @@ mod tests {
         let now = standing.decisions();
         assert_eq!(now.len(), 2);
         assert!(now.iter().all(|one| !one.supports && one.at == 9));
+    }
+
+    #[test]
+    fn a_file_with_the_circumstances_of_labels_that_came_without_adds_them_once() {
+        let bare = vec![decision("anna", "Q?", 1, true)];
+        let mut standing = history(entries(&bare, &History::default()).unwrap());
+        let seen = Some(Seen { settles: Some("the study decides".into()), ..Seen::default() });
+        let whole = Decision { took: Some(4_000), seen: seen.clone(), ..bare[0].clone() };
+        for entry in entries(std::slice::from_ref(&whole), &standing).unwrap() {
+            standing.take(entry);
+        }
+        let now = standing.decisions();
+        assert_eq!((now.len(), now[0].took, now[0].seen.clone()), (1, Some(4_000), seen));
+        assert!(entries(&[whole], &standing).unwrap().is_empty());
     }
 
     #[test]

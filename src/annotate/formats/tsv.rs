@@ -16,7 +16,7 @@ use super::{ExportError, Exported, Imported, Reading};
 use crate::annotate::entry::{Decision, Seen};
 use crate::annotate::material::{Material, Row};
 use crate::detect::decision::truth;
-use crate::input::{self, BadLine, Expected, InputError};
+use crate::input::{self, BadLine, Expected, InputError, excerpt};
 
 /// The columns as they are written.
 const COLUMNS: [&str; 16] = [
@@ -145,13 +145,18 @@ struct Cells {
     again: bool,
 }
 
+/// The row that a message shows may be cut before its label.
+fn read_label(text: &str) -> Result<bool, Expected> {
+    truth(text).map_err(|Expected(wanted)| Expected(format!("{wanted} in place of {}", excerpt(text))))
+}
+
 fn cells([label, flagged, at, took, blind, again]: [Option<&str>; 6]) -> Result<Cells, Expected> {
     let number = |text: Option<&str>, what: &str| {
         let wrong = || Expected(format!("{what} as a whole number of milliseconds"));
         text.map(|text| text.trim().parse().map_err(|_| wrong())).transpose()
     };
     Ok(Cells {
-        label: truth(label.ok_or("a label of 1 or 0")?)?,
+        label: read_label(label.ok_or("a label of 1 or 0")?)?,
         flagged: flagged.map_or(Ok(false), truth)?,
         at: number(at, "a date since 1970")?,
         took: number(took, "a time")?,

@@ -131,7 +131,11 @@ pub fn import(common: &Common, args: &Import) -> anyhow::Result<ExitCode> {
         };
         let mut opened = open_to_write(&path, &journal)?.journal;
         let taken = opened.take(entries(&decisions, opened.history())?)?;
-        let (labels, views) = (decisions.len(), count(taken, "passage", "passages"));
+        let pair = |one: &Decision| {
+            (one.by.clone(), one.question.clone(), one.passage.clone(), one.perspective.clone())
+        };
+        let labels = decisions.iter().map(pair).collect::<HashSet<_>>().len();
+        let views = count(taken, "passage", "passages");
         writeln!(
             out,
             "{}: {} of {journal}, {views} changed",

@@ -113,6 +113,7 @@ fn status(args: &Status) -> anyhow::Result<ExitCode> {
     let named: BTreeSet<&str> = project
         .annotators
         .iter()
+        .chain(&project.adjudicators)
         .map(String::as_str)
         .chain(history.keys().map(|key| key.by.as_str()))
         .collect();
@@ -214,9 +215,13 @@ fn open_matters(
     let tied = human.tied();
     if !tied.is_empty() {
         let folder = folder.display();
+        let (first, name) = match project.adjudicators.first() {
+            Some(name) => (String::new(), safe::line(name)),
+            None => (format!("parallax annotate grow {folder} --adjudicators NAME, then "), "NAME".into()),
+        };
         text += &format!(
-            "\n{} tied, labelled yes as often as no, and {} as unjudged. To settle them: parallax annotate grow {folder} --adjudicators \
-             NAME, then parallax --journal {folder} --annotator NAME, <Esc> and a\n",
+            "\n{} tied, labelled yes as often as no, and {} as unjudged. To settle them: {first}parallax --journal {folder} --annotator \
+             {name}, <Esc> and a\n",
             count(tied.len(), "pair of passage and statement is", "pairs of passage and statement are"),
             if tied.len() == 1 { "counts" } else { "count" },
         );

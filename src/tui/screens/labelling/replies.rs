@@ -145,7 +145,12 @@ pub(super) fn take_changed(app: &mut App, changed: LabelsChanged) {
             annotation.history.take(entry);
         }
         annotation.others = others;
+        let elsewhere = annotation.read_only.is_some();
         app.labelling.recount();
+        if elsewhere {
+            // What is shown of the passage is what the process that writes has decided.
+            app.labelling.draft = app.labelling.held();
+        }
     }
     let names: Vec<String> = changed.by.iter().map(|name| safe::line(name)).collect();
     app.notice = Some(format!(

@@ -234,6 +234,9 @@ fn undo_or_redo(app: &mut App, action: Action) -> Vec<Effect> {
 /// Decides on the passage shown.
 fn decide(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(question) = app.labelling.question().cloned() else { return Vec::new() };
+    if !is_writable(app) {
+        return Vec::new();
+    }
     let no_label = matches!(action, Action::Skip | Action::Flag | Action::Note | Action::MarkEvidence);
     if no_label && app.labelling.in_conflict() {
         app.notice = Some("two of your machines say different things of this passage: label it first".into());
