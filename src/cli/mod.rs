@@ -194,7 +194,7 @@ Results go to standard output; progress, notes and errors go to standard error.
 | 0 | done |
 | 1 | a check failed: a mean below `--fail-under`, failed questions without `--allow-failed`, a damaged journal, a wrong configuration, rows that were not imported |
 | 2 | an error: a wrong option, a file that cannot be read, a lane that failed in `search` |
-| 128 + N | interrupted by signal N: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP; what was finished is stored, and the same command continues |
+| 128 + N | interrupted by signal N: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP; what was finished is stored, and the same command continues. In the explorer Ctrl-C is a key and ends it with 0 |
 
 An option wins over its environment variable.
 ";

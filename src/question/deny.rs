@@ -446,7 +446,7 @@ pub(super) fn lower_first(words: &mut [Word], case: Case, opened: bool) {
         || lex::is_pronoun(key) && key != "i"
         || verbs::is_any_form(key)
         || is_plural(key)
-        || ["ing", "tion", "ism", "ment", "ness", "ity", "ship", "ence", "ance", "ogy", "omy"]
+        || ["ing", "tion", "ism", "ment", "ness", "ity", "ship", "ence", "ance", "ogy", "omy", "work"]
             .iter()
             .any(|end| key.ends_with(end));
     let article = matches!(key, "the" | "a" | "an" | "our" | "this" | "these");

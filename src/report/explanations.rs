@@ -25,7 +25,7 @@ pub fn decision(decision: &Decision, rule: &Rule, question: &Question, glyphs: G
     let mark = |i| Mark::of(i, question).text(glyphs);
     let engaged = share(decision.engaged);
     let says = match decision.outcome {
-        Outcome::Neither => format!("It takes no side: that it takes one has {engaged}."),
+        Outcome::Neither => format!("It takes no side: the probability that it takes one is {engaged}."),
         Outcome::Unclear if !rule.shows_sides() => format!("The side is unclear; {NO_SIDE}."),
         Outcome::Unclear => {
             let needed =

@@ -147,14 +147,12 @@ fn letter(i: usize) -> String {
     if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26 + 1) }
 }
 
-/// Writes a signed share: `+.40`, `-.20`, ` .00`.
+/// Writes a signed share: `+.40`, `-.20`, ` .00`. What rounds to 0 has no sign.
 pub fn signed(p: f64) -> String {
-    if p > 0.0 {
-        format!("+{}", share(p))
-    } else if p < 0.0 {
-        share(p)
-    } else {
-        format!(" {}", share(0.0))
+    match share(p.abs()) {
+        none if none == share(0.0) => format!(" {none}"),
+        text if p > 0.0 => format!("+{text}"),
+        _ => share(p),
     }
 }
 

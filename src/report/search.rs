@@ -328,8 +328,16 @@ fn figures_line(
     );
     let prec = || figures.shown(|| share(figures.prec));
     let _ = write!(out, " · Prec@{k} {} ·", doubt.map_or_else(prec, |doubt| spread_text(doubt.prec, share)));
+    // Of two sides, a passage for both is counted apart, as on screen.
+    let both = match question.sides() {
+        Some(_) => figures.supporting.iter().sum::<usize>() + figures.none - figures.judged,
+        None => 0,
+    };
     for (i, count) in figures.supporting.iter().enumerate() {
-        let _ = write!(out, " {}{count}", Mark::of(i, question).text(glyphs));
+        let _ = write!(out, " {}{}", Mark::of(i, question).text(glyphs), count - both);
+    }
+    if both > 0 {
+        let _ = write!(out, " {}{both}", Mark::Several.glyph(glyphs));
     }
     let _ = write!(out, " {}{}", Mark::None.glyph(glyphs), figures.none);
     if figures.unclear > 0 {

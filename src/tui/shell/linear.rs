@@ -167,7 +167,11 @@ fn lane_sentence(app: &App, lane: &Lane) -> Option<String> {
             None => counts.push((words, 1)),
         }
     }
-    let counts: Vec<String> = counts.into_iter().map(|(words, count)| format!("{count} {words}")).collect();
+    let said = |(words, count): (String, usize)| match count {
+        1 => format!("1 {words}"),
+        _ => format!("{count} {}", words.replace("supports", "support").replace("opposes", "oppose")),
+    };
+    let counts: Vec<String> = counts.into_iter().map(said).collect();
     let mut sentence = format!("of the first {}, {}.", top.len(), counts.join("; "));
     let Some(figures) = &lane.figures.now else { return Some(sentence) };
     match lane.figures.doubt {

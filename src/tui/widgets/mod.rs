@@ -128,7 +128,7 @@ pub mod header {
 
     /// The corpus, k and the source of the judgments, longest form first. Every form names k and the source, because all figures depend on
     /// them.
-    fn about(app: &App) -> [String; 4] {
+    fn about(app: &App) -> [String; 5] {
         let (k, source) = (app.k, app.judgments.source);
         let corpus = match &app.corpus {
             Corpus::Open(opened) => {
@@ -140,6 +140,7 @@ pub mod header {
         [
             format!("{corpus}k {k}   {long} "),
             format!("k {k}   {long} "),
+            format!("{corpus}k {k}   {short} "),
             format!("k {k}   {short} "),
             format!("k {k} · {source} "),
         ]

@@ -254,13 +254,14 @@ fn every_state_after_every_key_can_be_drawn() {
 #[test]
 fn a_side_that_an_unclear_passage_may_take_is_not_called_missing() {
     use parallax::measure::SupportSet;
+    use parallax::tui::screens::lanes::LaneFigures;
     use parallax::tui::screens::lanes::figures::missing_forms;
     let mut app = asked(140, 40);
     parallax::tui::update::refresh(&mut app);
     let forms = |covered: SupportSet, unclear: usize| {
         let figures = Figures { covered, unclear, ..app.lanes[0].figures.now.clone().unwrap() };
         let text = |form: &Vec<(String, _)>| form.iter().map(|(words, _)| words.as_str()).collect::<String>();
-        missing_forms(&app, &figures).iter().map(text).collect::<Vec<_>>()
+        missing_forms(&app, &LaneFigures::default(), &figures).iter().map(text).collect::<Vec<_>>()
     };
     let other = SupportSet::of([1]).unwrap();
     assert!(forms(other, 0)[0].starts_with("▲ is missing"), "{:?}", forms(other, 0));

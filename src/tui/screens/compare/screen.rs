@@ -7,7 +7,7 @@ use ratatui::layout::{Position, Rect};
 use super::{Comparing, LaneSummary, MarkedQuestion, Order, Shown, Summary, draw};
 use crate::engine::{Batch, Compared, Reply, covered_sides, sources_over_k};
 use crate::measure::seeded::SplitMix64;
-use crate::measure::significance::{bootstrap_interval, holm, paired_randomisation};
+use crate::measure::significance::{self, bootstrap_interval, holm, paired_randomisation};
 use crate::measure::uncertainty::Spread;
 use crate::report::marks::share;
 use crate::report::plot::{self, Series};
@@ -182,8 +182,13 @@ fn open_question(app: &mut App) -> Vec<Effect> {
     effects
 }
 
-/// Draws behind intervals and tests on screen; `eval` takes more.
+/// Draws of a model's verdicts on screen.
 const DRAWS: usize = 400;
+
+/// Draws behind an interval or a test over so many questions: as many as `eval` takes, as long as the screen stays quick.
+fn draws(questions: usize) -> usize {
+    (240_000 / questions.max(1)).clamp(DRAWS, significance::DRAWS)
+}
 
 /// Recomputes the summary if an outcome has arrived or what is compared has changed, and what is shown of the marked question.
 pub fn refresh(app: &mut App) {
@@ -286,7 +291,7 @@ impl LaneValues {
             Some(means) => {
                 Spread::of(&mut means.clone()).map(|spread| (spread.mean, spread.low, spread.high))
             }
-            None => bootstrap_interval(&self.recalls, 0.95, DRAWS, 0)
+            None => bootstrap_interval(&self.recalls, 0.95, draws(self.recalls.len()), 0)
                 .ok()
                 .map(|interval| (interval.mean, interval.low, interval.high)),
         };
@@ -321,7 +326,11 @@ fn lanes(app: &App, compared: &[&Compared]) -> Vec<LaneSummary> {
     let others = all.iter().enumerate().filter(|(lane, _)| *lane != app.lane);
     let tested: Vec<(usize, f64)> = others
         .filter_map(|(lane, values)| {
-            Some((lane, paired_randomisation(&values.recalls, &against.recalls, DRAWS, 0).ok()?))
+            Some((
+                lane,
+                paired_randomisation(&values.recalls, &against.recalls, draws(values.recalls.len()), 0)
+                    .ok()?,
+            ))
         })
         .collect();
     let corrected = holm(&tested.iter().map(|(_, p)| *p).collect::<Vec<_>>());
@@ -341,7 +350,7 @@ fn lanes(app: &App, compared: &[&Compared]) -> Vec<LaneSummary> {
             return Some((spread.mean, spread.low, spread.high));
         }
         let all: Vec<f64> = compared.iter().filter_map(|one| shown.of(one, lane, app.lane)).collect();
-        let interval = bootstrap_interval(&all, 0.95, DRAWS, 0).ok()?;
+        let interval = bootstrap_interval(&all, 0.95, draws(all.len()), 0).ok()?;
         Some((interval.mean, interval.low, interval.high))
     };
     let one = |(lane, values): (usize, &LaneValues)| LaneSummary {

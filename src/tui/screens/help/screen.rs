@@ -166,7 +166,7 @@ fn legend_lines(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
         (Mark::Other(0), "supports a perspective of many, by its letter"),
         (Mark::Several, "supports more than one"),
         (Mark::None, "judged, supports none"),
-        (Mark::Unclear, "side unclear: counts as unjudged"),
+        (Mark::Unclear, "side unclear: unjudged, but means weigh its probabilities"),
         (Mark::Pending, "not judged yet"),
     ];
     let mut lines = vec![Line::from(span("Marks", Meaning::Title, theme))];
@@ -179,7 +179,7 @@ fn legend_lines(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
         ("(+1)", "a measure's change since then"),
         (
             ".8 (.6–1.0)",
-            "a measure's mean and 95 % interval, if the model's verdicts were drawn with their probabilities",
+            "a measure's mean and 95 % interval over draws of the model's verdicts by their probabilities",
         ),
         ("leans ▼ .20", "of the first k, the share for ▼ is .20 greater than the share for ▲"),
         ("shift", "the lean asked as ▲ minus the lean asked as ▼: 0 if the wording changes nothing"),
@@ -203,7 +203,10 @@ pub fn legend(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         vec![format!("{both} {several}"), format!("{none} {nothing}"), format!("{unclear} unclear")];
     match app.question.sides() {
         Some(_) => parts.extend([
-            format!("MRecall@{k} 1: both sides are in the first {k}"),
+            match k {
+                1 => "MRecall@1 1: the first supports a side".to_owned(),
+                _ => format!("MRecall@{k} 1: both sides are in the first {k}"),
+            },
             format!("lean: -1 all {against}, +1 all {for_it}"),
             "shift: how far the wording moves it".to_owned(),
         ]),
@@ -276,21 +279,30 @@ pub fn welcome(app: &App, lane: usize) -> String {
     format!("{first}\n\n{}", rest.join("\n"))
 }
 
-/// The explanation of a figure by its index; after the last comes the first again.
+/// The explanation of a figure by its index: those of every question, then those of two sides. After the last comes the first again.
 pub fn explanation(app: &App, figure: usize) -> String {
     let k = app.k;
-    let all = [
-        format!("MRecall@{k}: 1 if every statement has a supporter among the first {k}, else 0; with a model judging, a mean with its 95 % interval"),
+    let covered = if app.question.perspectives.len() > k {
+        format!("the first {k} support {k} statements")
+    } else {
+        format!("every statement has a supporter among the first {k}")
+    };
+    let any = [
+        format!("MRecall@{k}: 1 if {covered}, else 0; with a model judging, the mean over draws of its verdicts, with its 95 % interval"),
         format!("the strip: one cell a rank, what the first {k} are in their order; bare glyphs take no side"),
+        format!("Prec@{k}: the share of the first {k} that supports any statement"),
+        "in brackets: with a model judging, the 95 % interval; or the difference from the state before the last act, or from the pinned one (X); ± the model's doubt leaves its sign open".into(),
+        "a passage: rank, mark, the model's probability of that mark, title, the lane's score".into(),
+    ];
+    let of_sides = [
         format!("lean: share of the first {k} for ▲ minus share for ▼; leans ▼ .20 is a lean of -.20; the bar is its 95 % interval"),
         "asked as: the lane is asked with either statement instead of the question".to_owned(),
         "shift: lean asked as the supporting statement minus lean asked as the opposing one; 0 follows no wording, 2 always follows; ≠ the wordings were expanded differently".into(),
-        format!("Prec@{k}: the share of the first {k} that supports any statement"),
-        "in brackets: the difference from the state before the last act, or from the pinned one (X); ± the model's doubt leaves its sign open".into(),
-        "a passage: rank, mark, the model's probability of that mark, title, the lane's score".into(),
     ];
-    let count = all.len();
-    all.into_iter().nth(figure % count).unwrap_or_default()
+    let mut all = Vec::from(any);
+    all.extend(of_sides.into_iter().filter(|_| app.question.sides().is_some()));
+    let at = figure % all.len();
+    all.swap_remove(at)
 }
 
 /// The cell of a strip at a place: its rank, from 0, in the lane's own strip; `Some(None)` in the strips of the other wordings.
@@ -316,15 +328,16 @@ pub fn figure_at(app: &App, pane: &LanePanes, column: u16, row: u16) -> Option<u
     }
     let right = column >= pane.figures.x + pane.figures.width * 3 / 5;
     let line = row - pane.figures.y;
+    let two_sided = app.question.sides().is_some();
     Some(match (pane.figures.height, line, right) {
         (1, ..) => usize::from(column > pane.figures.x + 14),
-        (_, 0, true) => 5,
+        (_, 0, true) => 2,
         (_, 0, false) => 1,
         (_, 1, _) => 0,
-        (_, 2, true) => 2,
-        (_, 2, false) => 1,
-        (_, 4, true) => 4,
-        _ if app.question.sides().is_some() => 3,
+        (_, 2, true) if two_sided => 5,
+        (_, 2, _) => 1,
+        (_, 4, true) if two_sided => 7,
+        _ if two_sided => 6,
         _ => 1,
     })
 }

@@ -452,7 +452,7 @@ fn present(app: &App, theme: Theme, lane: &Lane, area: Rect, frame: &mut Frame<'
     let in_words = Some(counts(app, &lane.figures.marks, theme, false)).filter(fits);
     let sentence = in_words.unwrap_or_else(|| counts(app, &lane.figures.marks, theme, true));
     let mut lines = vec![Line::from([vec![Span::raw(" ")], sentence].concat())];
-    let forms = missing_forms(app, figures);
+    let forms = missing_forms(app, &lane.figures, figures);
     // The form without ranks, if there is one.
     let room = |form: &&Vec<(String, Option<Mark>)>| {
         form.iter().map(|(words, _)| columns_of(words)).sum::<usize>() < width

@@ -90,7 +90,7 @@ pub fn counts(app: &App, marks: &[Mark], theme: Theme, brief: bool) -> Vec<Span<
         (if many { "for several" } else { "both" }, Mark::Several),
         (if many { "for none" } else { "neither" }, Mark::None),
         ("unclear", Mark::Unclear),
-        ("open", Mark::Pending),
+        ("not judged", Mark::Pending),
     ];
     parts.extend(others.map(|(word, mark)| (count(mark), word, mark)).into_iter().filter(|part| part.0 > 0));
     let mut spans = Vec::new();
@@ -130,8 +130,11 @@ fn sentence(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, widt
     ends(left, right, width)
 }
 
+/// The probability that both sides are there after all, from which one is not said to be missing.
+const DOUBTFUL: f64 = 0.05;
+
 /// What is missing in words, longest form first.
-pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Mark>)>> {
+pub fn missing_forms(app: &App, lane: &LaneFigures, figures: &Figures) -> Vec<Vec<(String, Option<Mark>)>> {
     let at = |i: usize| figures.first.get(i).copied().unwrap_or(FirstRank::Below(0));
     let covered = |i: &usize| figures.covered.contains(*i);
     let text = |i: usize| Mark::of(i, &app.question).text(app.glyphs);
@@ -162,8 +165,9 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
             vec![part(side, format!("{} unlabelled", text(side)))],
         ];
     }
-    // An unclear passage may take that side.
-    let unclear = figures.unclear > 0;
+    // A passage that is unclear may take that side, and so may one whose verdict is wrong.
+    let doubtful = lane.doubt.is_some_and(|doubt| doubt.mrecall.mean >= DOUBTFUL);
+    let unclear = figures.unclear > 0 || doubtful;
     let found = |i: usize| first_rank_text(at(i));
     let later = |i: usize| match at(i) {
         FirstRank::At(rank) => format!(": first at rank {rank}"),
@@ -207,10 +211,11 @@ pub fn missing_forms(app: &App, figures: &Figures) -> Vec<Vec<(String, Option<Ma
     }
 }
 
-/// Of two sides, one on which no passage has a label or a verdict: whether it is covered, and to which side the lane leans, is unknown.
+/// Of two sides, one on which no passage of a lane that found some has a label or a verdict: whether it is covered, and to which side the
+/// lane leans, is unknown.
 fn unlabelled(app: &App, figures: &Figures) -> Option<usize> {
     let known = |i: usize| figures.covered.contains(i) || is_judged(app, i);
-    app.question.sides()?.into_iter().find(|i| figures.is_measured() && !known(*i))
+    app.question.sides()?.into_iter().find(|i| figures.returned > 0 && figures.is_measured() && !known(*i))
 }
 
 /// Whether any listed passage has a label or a verdict on this statement.
@@ -223,10 +228,10 @@ fn is_judged(app: &App, statement: usize) -> bool {
 
 /// What is missing, and MRecall.
 fn missing(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, width: usize) -> Line<'static> {
-    let shortest = missing_forms(app, figures).last().map_or(0, |form| columns(form));
+    let shortest = missing_forms(app, lane, figures).last().map_or(0, |form| columns(form));
     let right = recall(app, theme, lane, figures, width.saturating_sub(shortest + 1));
     let room = width.saturating_sub(width_of(&right) + 1);
-    let forms = missing_forms(app, figures);
+    let forms = missing_forms(app, lane, figures);
     let open = !figures.is_measured() || (figures.mrecall < 1.0 && !figures.complete());
     let form = forms.iter().find(|form| columns(form) <= room).or(forms.last()).filter(|_| !open);
     let meaning = |mark: &Option<Mark>| mark.map_or(Meaning::Text, Meaning::Side);

@@ -231,6 +231,16 @@ fn by_rule(app: &mut App, step: usize) -> Vec<Effect> {
     Vec::new()
 }
 
+/// The lane whose score and rank are shown: it is asked without its switches.
+fn lane_name(app: &App) -> String {
+    let Some(lane) = app.lanes.get(app.lane) else { return String::new() };
+    let (plain, without) = match lane.recipe.plain() {
+        plain if plain == lane.recipe => (plain, ""),
+        plain => (plain, " without its switches"),
+    };
+    format!("{}{without}", fit(&safe::line(&plain.title()), 24))
+}
+
 /// Columns of a row's name.
 const NAME: usize = 13;
 
@@ -244,8 +254,7 @@ fn draw(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
         (None, None, Some(at)) => format!(" · {}", Edit::BY_RULE[at]),
         (None, None, None) => String::new(),
     };
-    let title =
-        format!(" What if it had other words? Score and rank in {}{edit} ", app.short_title(app.lane, 24));
+    let title = format!(" What if it had other words? Score and rank in {}{edit} ", lane_name(app));
     let mut block = Block::bordered().border_style(theme.style(Meaning::Focus)).title(span(
         fit(&title, room),
         Meaning::Title,
@@ -320,13 +329,16 @@ fn figures(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
     };
     let rank = |drafted: &Option<Drafted>| match drafted {
         Some(Drafted { rank: Some(rank), .. }) => rank.to_string(),
+        Some(Drafted { depth: 0, .. }) => "not found".into(),
         Some(Drafted { depth, .. }) => format!("below {depth}"),
         None => "…".to_owned(),
     };
-    let ranks = |drafted: &Option<Drafted>| drafted.as_ref().map(|own| own.rank.unwrap_or(own.depth + 1));
+    let ranks = |drafted: &Option<Drafted>| drafted.as_ref().map(|own| own.rank);
     let moved = match (ranks(&before), ranks(&now)) {
-        (Some(was), Some(is)) if was > is => format!("↑{}", was - is),
-        (Some(was), Some(is)) if was < is => format!("↓{}", is - was),
+        (Some(Some(was)), Some(Some(is))) if was > is => format!("↑{}", was - is),
+        (Some(Some(was)), Some(Some(is))) if was < is => format!("↓{}", is - was),
+        (Some(Some(_)), Some(None)) => "↓".into(),
+        (Some(None), Some(Some(_))) => "↑".into(),
         (Some(_), Some(_)) => "=".into(),
         _ => String::new(),
     };

@@ -360,11 +360,19 @@ fn draw_voices(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let width = usize::from(inner.width);
     let mut lines = paragraph(&safe::line(&point.name), " ", width, Meaning::Title, theme);
     lines.truncate(2);
-    for voice in &point.voices {
+    let height = usize::from(inner.height);
+    for (before, voice) in point.voices.iter().enumerate() {
+        let left = point.voices.len() - before;
         let id = format!(" {} ", fit(&safe::line(&voice.passage), 16));
         let text = safe::line(&voice.text);
         let room = width.saturating_sub(columns_of(&id) + 1).max(1);
-        for (i, part) in wrap(&text, room, 2).into_iter().enumerate() {
+        let parts = wrap(&text, room, 2);
+        // The last line says how many do not fit.
+        if lines.len() + parts.len() + usize::from(left > 1) > height {
+            lines.push(Line::from(span(format!(" … {left} more"), Meaning::Muted, theme)));
+            break;
+        }
+        for (i, part) in parts.into_iter().enumerate() {
             let lead = if i == 0 { id.clone() } else { " ".repeat(columns_of(&id)) };
             lines.push(Line::from(vec![
                 span(lead, Meaning::Muted, theme),
@@ -372,6 +380,6 @@ fn draw_voices(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
             ]));
         }
     }
-    lines.truncate(usize::from(inner.height));
+    lines.truncate(height);
     frame.render_widget(Paragraph::new(lines), inner);
 }

@@ -188,18 +188,21 @@ fn draw(app: &App, theme: Theme, body: Rect, frame: &mut Frame<'_>) {
 
 /// ` BM25 · lists differ by .42 · reads “not” .31, “but not” .00 (chance .25) `. The last two count pairs that are ranked right.
 fn headline(app: &App, lane: usize, width: usize) -> String {
-    let name = app.short_title(lane, width.min(24));
+    let name = app.short_title(lane, (width / 4).clamp(12, 24));
     let figure = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), share);
     match app.sycophancy_screen.lab.lanes.get(lane).and_then(Option::as_ref) {
         None => format!("{name} · asking …"),
         Some(Err(_)) => format!("{name} · no list"),
         Some(Ok(own)) => {
             let [differ, not, but_not] = [own.sensitivity, own.negation, own.exclusion].map(figure);
-            let long = format!(
-                "{name} · lists differ by {differ} · reads “not” {not}, “but not” {but_not} (chance .25)"
-            );
-            let short = format!("{name} · differ {differ} · “not” {not}, “but not” {but_not}");
-            if columns_of(&long) <= width { long } else { short }
+            let read = format!("“not” {not}, “but not” {but_not}");
+            let forms = [
+                format!("{name} · lists differ by {differ} · reads {read} (chance .25)"),
+                format!("{name} · differ {differ} · {read} (chance .25)"),
+                format!("{name} · {read} (chance .25)"),
+            ];
+            let fits = |form: &String| columns_of(form) <= width;
+            forms.into_iter().find(fits).unwrap_or_else(|| format!("{name} · differ {differ} · {read}"))
         }
     }
 }
@@ -209,7 +212,8 @@ fn draw_wordings(app: &App, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let lab = &app.sycophancy_screen.lab;
     let room = usize::from(area.width).saturating_sub(4);
     let name = if room >= 100 { "Framing lab, one question in many wordings" } else { "Framing lab" };
-    let title = fit(&format!(" {name}: {} ", headline(app, app.lane, room)), room);
+    let own = headline(app, app.lane, room.saturating_sub(columns_of(name) + 4));
+    let title = fit(&format!(" {name}: {own} "), room);
     let others = (0..app.lanes.len()).filter(|lane| *lane != app.lane);
     let others: Vec<String> = others.map(|lane| headline(app, lane, 16)).collect();
     let mut block =
