@@ -171,8 +171,9 @@ impl<'a> Material<'a> {
             });
         }
         let named = row.passage.and_then(|id| self.corpus.find(id));
-        let same = |ix: &PassageIx| row.document.is_none_or(|text| self.has_text(*ix, text));
-        let found = named.filter(same).or_else(|| self.of_text(row.title, row.document?));
+        let text = row.document.filter(|text| !text.trim().is_empty());
+        let same = |ix: &PassageIx| text.is_none_or(|text| self.has_text(*ix, text));
+        let found = named.filter(same).or_else(|| self.of_text(row.title, text?));
         let Some(found) = found else {
             let name = row.passage.map_or_else(|| "its text".to_owned(), |id| format!("`{id}`"));
             return Err(match (named, row.passage) {
@@ -296,7 +297,9 @@ mod tests {
             perspective: "Zoos should be banned.",
             ..Row::default()
         };
-        assert!(material.place(&good).is_ok());
+        assert!(
+            material.place(&good).is_ok() && material.place(&Row { document: Some(" "), ..good }).is_ok()
+        );
         for (row, expected) in [
             (Row { question: Some("zoo"), ..good }, "no question of the set is `zoo`"),
             (Row { perspective: "Zoos.", ..good }, "is not a statement of `Should zoos be banned?`"),

@@ -9,7 +9,7 @@ use crate::corpus::{Corpus, PassageIx};
 use crate::question::Question;
 
 /// The entries that add `decisions` to a history: one for each passage, dated as its latest decision. Views that would not change get no
-/// entry, unless their time or circumstances were unknown and are in `decisions`. If the statements of one passage have different notes, the view has all of them, one per line. Labels of statements without a
+/// entry, unless `decisions` have their time or circumstances, which were unknown. If the statements of one passage have different notes, the view has all of them, one per line. Labels of statements without a
 /// decision stay, if they are about the same text and no machines disagree on them.
 ///
 /// # Errors
@@ -49,13 +49,21 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
         }
         // Most formats cannot hold this mark, so a missing mark does not remove one.
         view.flagged |= said.iter().any(|one| one.flagged);
-        let took = said.iter().filter_map(|one| one.took).max();
-        let seen = circumstances(said.iter().map(|one| &one.seen));
-        // A file may bring the time and the circumstances of labels that came without.
-        let held = heads.last();
-        let more = took.is_some() && held.is_some_and(|head| head.took.is_none())
-            || seen.is_some() && held.is_some_and(|head| head.seen.is_none());
-        let Some(last) = said.last().filter(|_| view != before || heads.len() > 1 || more) else { continue };
+        let mut took = said.iter().filter_map(|one| one.took).max();
+        let mut seen = circumstances(said.iter().map(|one| &one.seen));
+        let Some(last) = said.last() else { continue };
+        let mut at = last.at;
+        if view == before && heads.len() <= 1 {
+            // The file may still bring the time and the circumstances of these labels, if they came without.
+            let Some(held) = heads.last() else { continue };
+            let bare = held.took.is_none() && held.seen.is_none();
+            let whole = view.answers.keys().all(|own| said.iter().any(|one| one.perspective == *own));
+            let adds = took.is_some() && held.took.is_none() || seen.is_some() && held.seen.is_none();
+            if !(adds && whole && (bare || held.at == at)) {
+                continue;
+            }
+            (took, seen, at) = (held.took.or(took), held.seen.clone().or(seen), at.max(held.at));
+        }
         let was = heads.iter().map(|head| head.id.clone()).collect();
         let act = Act {
             question: question.into(),
@@ -65,7 +73,7 @@ pub fn entries(decisions: &[Decision], history: &History) -> serde_json::Result<
             took,
             seen,
         };
-        entries.push(Entry::new(act, by, was, last.at)?);
+        entries.push(Entry::new(act, by, was, at)?);
     }
     Ok(entries)
 }
@@ -277,8 +285,22 @@ mod tests {
             standing.take(entry);
         }
         let now = standing.decisions();
-        assert_eq!((now.len(), now[0].took, now[0].seen.clone()), (1, Some(4_000), seen));
-        assert!(entries(&[whole], &standing).unwrap().is_empty());
+        assert_eq!((now.len(), now[0].took, now[0].seen.clone()), (1, Some(4_000), seen.clone()));
+        assert!(entries(std::slice::from_ref(&whole), &standing).unwrap().is_empty());
+        // A label decided anew under other circumstances keeps them, whatever an older file says.
+        let later = Decision {
+            at: 9,
+            took: None,
+            seen: Some(Seen { blind: true, ..Seen::default() }),
+            ..bare[0].clone()
+        };
+        let standing = history(entries(&[later], &History::default()).unwrap());
+        assert!(entries(std::slice::from_ref(&whole), &standing).unwrap().is_empty());
+        // The time of the same decision is added to its circumstances.
+        let untimed = Decision { took: None, ..whole.clone() };
+        let standing = history(entries(&[untimed], &History::default()).unwrap());
+        let timed = entries(&[Decision { seen: None, ..whole }], &standing).unwrap();
+        assert_eq!((timed[0].took, timed[0].seen.clone()), (Some(4_000), seen));
     }
 
     #[test]

@@ -349,7 +349,7 @@ impl DrawnFigures {
 }
 
 /// The shares of a list's first k that support each side; means under the model's probabilities if a model judged. `None` unless the
-/// question is two-sided.
+/// question is two-sided and something of the list was judged.
 ///
 /// A share is a sum over passages, so its mean needs no draws, and one list has the same lean wherever it is shown.
 pub fn shares_of(
@@ -361,7 +361,7 @@ pub fn shares_of(
     let [first, other] = question.sides()?;
     let m = PerspectiveCount::new(2).ok()?;
     let top = &list[..list.len().min(k)];
-    if !top.is_empty() && top.iter().all(|ranked| judgments.chances(ranked.at).is_none()) {
+    if top.iter().all(|ranked| judgments.chances(ranked.at).is_none()) {
         return None;
     }
     if !judgments.is_by_model(top) {

@@ -285,7 +285,7 @@ pub fn sycophancy(common: &Common, args: &Eval) -> anyhow::Result<Option<Table>>
                     own_shares = own_shares.plus(here);
                     by_model |= lanes.source != LabelSource::Gold
                         && add_replicates(&mut replicates, done, &sycophancy, question, k);
-                    // What nothing of was judged counts as 0, as in every measure over a question set.
+                    // A list of which nothing was judged counts as 0, as in every measure over a question set.
                     let nothing = SideShares { p: 0.0, n: 0.0 };
                     (
                         sycophancy.shares.map(|sides| sides.unwrap_or(nothing)),

@@ -234,9 +234,6 @@ fn undo_or_redo(app: &mut App, action: Action) -> Vec<Effect> {
 /// Decides on the passage shown.
 fn decide(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(question) = app.labelling.question().cloned() else { return Vec::new() };
-    if !is_writable(app) {
-        return Vec::new();
-    }
     let no_label = matches!(action, Action::Skip | Action::Flag | Action::Note | Action::MarkEvidence);
     if no_label && app.labelling.in_conflict() {
         app.notice = Some("two of your machines say different things of this passage: label it first".into());
@@ -271,6 +268,10 @@ fn decide(app: &mut App, action: Action) -> Vec<Effect> {
             | Action::ApplyLabel
             | Action::ToggleLabel(_)
     );
+    // A replay takes the keys of what was typed, and writes nothing in the end.
+    if (labels || no_label) && app.replay.is_none() && !is_writable(app) {
+        return Vec::new();
+    }
     if labels && (shown.is_empty() || sides.is_some_and(|_| shown.len() < 2)) {
         app.notice = Some("the window is too small to show the statements: make it higher to label".into());
         return Vec::new();

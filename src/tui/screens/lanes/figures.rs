@@ -130,8 +130,13 @@ fn sentence(app: &App, theme: Theme, lane: &LaneFigures, figures: &Figures, widt
     ends(left, right, width)
 }
 
-/// The probability that both sides are there after all, from which one is not said to be missing.
-const DOUBTFUL: f64 = 0.05;
+/// Whether a side that no verdict supports is there with a probability of .2 or more, by the model.
+fn is_doubtful(app: &App, lane: &LaneFigures, side: usize) -> bool {
+    let Some(inputs) = lane.inputs.as_ref().filter(|_| lane.doubt.is_some()) else { return false };
+    let top = inputs.list.iter().take(app.k);
+    let chances = top.filter_map(|ranked| app.judgments.chances(ranked.at));
+    1.0 - chances.map(|chances| 1.0 - chances.mean(side)).product::<f64>() >= 0.2
+}
 
 /// What is missing in words, longest form first.
 pub fn missing_forms(app: &App, lane: &LaneFigures, figures: &Figures) -> Vec<Vec<(String, Option<Mark>)>> {
@@ -166,8 +171,7 @@ pub fn missing_forms(app: &App, lane: &LaneFigures, figures: &Figures) -> Vec<Ve
         ];
     }
     // A passage that is unclear may take that side, and so may one whose verdict is wrong.
-    let doubtful = lane.doubt.is_some_and(|doubt| doubt.mrecall.mean >= DOUBTFUL);
-    let unclear = figures.unclear > 0 || doubtful;
+    let unclear = figures.unclear > 0 || gone.iter().any(|side| is_doubtful(app, lane, *side));
     let found = |i: usize| first_rank_text(at(i));
     let later = |i: usize| match at(i) {
         FirstRank::At(rank) => format!(": first at rank {rank}"),
@@ -190,7 +194,7 @@ pub fn missing_forms(app: &App, lane: &LaneFigures, figures: &Figures) -> Vec<Ve
             vec![
                 vec![part(*one, whole.clone()), plain(&later(*one))],
                 vec![part(*one, whole)],
-                vec![part(*one, format!("{} unclear", text(*one)))],
+                vec![part(*one, format!("maybe no {}", text(*one)))],
             ]
         }
         [one] => vec![
@@ -202,7 +206,7 @@ pub fn missing_forms(app: &App, lane: &LaneFigures, figures: &Figures) -> Vec<Ve
         _ => {
             let [first, other] = sides.map(|i| part(i, text(i)));
             let (whole, short) = if unclear {
-                ("both sides may be missing", vec![first, plain(" "), other, plain(" unclear")])
+                ("both sides may be missing", vec![plain("maybe no "), first, plain(" "), other])
             } else {
                 ("both sides are missing", vec![plain("no "), first, plain(", no "), other])
             };
