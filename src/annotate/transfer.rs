@@ -9,8 +9,9 @@ use crate::corpus::{Corpus, PassageIx};
 use crate::question::Question;
 
 /// The entries that add `decisions` to a history: one for each passage, dated as its latest decision. Views that would not change get no
-/// entry, unless `decisions` have their time or circumstances, which were unknown. If the statements of one passage have different notes, the view has all of them, one per line. Labels of statements without a
-/// decision stay, if they are about the same text and no machines disagree on them.
+/// entry, unless `decisions` have their time or circumstances, which were unknown. If the statements of one passage have different notes,
+/// the view has all of them, one per line. Labels of statements without a decision stay, if they are about the same text and no machines
+/// disagree on them.
 ///
 /// # Errors
 /// Those of writing JSON, which do not occur with texts.

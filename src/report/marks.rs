@@ -164,6 +164,7 @@ mod tests {
     fn shares_are_short_and_keep_their_sign() {
         assert_eq!([share(0.944), share(1.0), share(0.0)], [".94", "1.0", ".00"]);
         assert_eq!([signed(0.4), signed(-0.2), signed(0.0), signed(-1.0)], ["+.40", "-.20", " .00", "-1.0"]);
+        assert_eq!([signed(0.004), signed(-0.004), signed(-0.006)], [" .00", " .00", "-.01"]);
     }
 
     #[test]

@@ -128,6 +128,15 @@ fn a_passage_with_other_words_beside_the_passage_as_it_is() {
 }
 
 #[test]
+fn the_score_of_a_switched_lane_with_other_words_is_said_to_be_that_without_its_switches() {
+    let mut app = asked(100, 30);
+    app.lanes[0].recipe = "bm25+mmr@.75".parse().unwrap();
+    press(&mut app, "<Enter>c");
+    let text = frame(&app, COLOURED).unwrap().dump(false);
+    assert!(text.contains("Score and rank in BM25 without its switches"), "{text}");
+}
+
+#[test]
 fn an_edit_that_empties_a_passage_says_so_and_late_answers_of_other_words_are_dropped() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "<Enter>c");

@@ -7,10 +7,12 @@ fn a_journal_locked_by_another_process_is_read_only() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "a");
     lay(&mut app, &effects, |annotation| annotation.read_only = Some("held by process 7 of anna".into()));
-    for keys in ["s", "0", "<Space>", "f", "u"] {
+    for keys in ["s", "0", "<Space>", "f", "u", "t"] {
+        app.notice = None;
         assert_eq!(press(&mut app, keys), [], "{keys}");
         assert!(app.notice.as_deref().unwrap().contains("process 7"), "{keys}");
     }
+    assert!(app.labelling.typed.is_none(), "nothing is typed that cannot be stored");
 }
 
 #[test]

@@ -3,6 +3,12 @@
 use super::*;
 
 #[test]
+fn search_counts_a_passage_for_both_sides_apart_as_the_explorer_does() {
+    let found = Workspace::new().run(&["search", QUESTION, "--lane", "bm25"]).out;
+    assert!(found.contains(" ▲1 ▼1 ◐1 ○2 "), "{found}");
+}
+
+#[test]
 fn search_as_json_has_ranks_verdicts_and_measures_that_agree() {
     let workspace = Workspace::new();
     let corpus = tiny(&workspace);
