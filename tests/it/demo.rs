@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parallax::engine::{Labelling, Reply};
+use parallax::engine::{AnnotationState, Labelling, Reply};
 use parallax::tui::app::App;
 use parallax::tui::config;
 use parallax::tui::keymap::Screen;
@@ -108,6 +108,26 @@ fn a_replay_shows_labels_but_writes_none() {
     let mut app = asked(100, 30);
     let effects = press(&mut app, "a");
     assert!(matches!(effects[..], [Effect::Label(Labelling::Open(..))]), "{effects:?}");
+}
+
+#[test]
+fn a_note_of_a_session_is_typed_when_it_is_played_though_it_is_not_stored() {
+    let keys = |keys: &str| format!("{{\"after\":1,\"keys\":\"{keys}\"}}\n");
+    let mut app = playing(&["a", "t", "q", "?"].map(keys).concat());
+    let effects = pass(&mut app, 1);
+    let [Effect::Label(Labelling::Show(items, questions))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    let annotation = AnnotationState {
+        by: "anna".into(),
+        items: items.clone(),
+        questions: questions.clone(),
+        read_only: Some("it is only shown".into()),
+        ..AnnotationState::default()
+    };
+    update(&mut app, Msg::Engine(Reply::AnnotationState(Ok(Box::new(annotation)))));
+    pass(&mut app, 2);
+    assert_eq!(app.labelling.typed.as_ref().map(|note| note.value()), Some("q"));
 }
 
 /// The frame without the notice.
