@@ -166,7 +166,7 @@ fn legend_lines(app: &App, theme: Theme, width: usize) -> Vec<Line<'static>> {
         (Mark::Other(0), "supports a perspective of many, by its letter"),
         (Mark::Several, "supports more than one"),
         (Mark::None, "judged, supports none"),
-        (Mark::Unclear, "side unclear: unjudged, but means weigh its probabilities"),
+        (Mark::Unclear, "side unclear: averages weigh its probabilities"),
         (Mark::Pending, "not judged yet"),
     ];
     let mut lines = vec![Line::from(span("Marks", Meaning::Title, theme))];
